@@ -4,6 +4,7 @@ use std::any::Any;
 
 use hocket_time::{BlockTime, EventBuffer, EventKind, Pushed, Source};
 
+use crate::abreast::{Abreast, AbreastKey};
 use crate::host::Host;
 
 /// Two rows of the same length that may be written.
@@ -406,6 +407,21 @@ pub trait Processor: Send {
     /// ([`MainRequests::latency_changed`](crate::host::MainRequests::latency_changed)).
     fn latency_frames(&self) -> u32 {
         0
+    }
+
+    /// What another processor needs to have in common with it for both to run abreast ([`mod@crate::abreast`]); `None`: it
+    /// always runs by itself. Asked once, when the processor joins a graph.
+    fn abreast_key(&self) -> Option<AbreastKey> {
+        None
+    }
+
+    /// Itself, if it can run abreast of another processor with its key in a block with these events, and can leave out what
+    /// [`Processor::process`] would do besides. `None`: it processes this block by itself.
+    ///
+    /// Thread: as [`Processor::process`], just before the block.
+    fn abreast(&mut self, events: &[TimedChange]) -> Option<Abreast<'_>> {
+        let _ = events;
+        None
     }
 
     /// What a meter shows after the last block, or `None` for a processor that shows nothing.

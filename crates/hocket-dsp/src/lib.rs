@@ -16,6 +16,7 @@
 //! 7. [`segment`]: what cuts a block at events and control points, and thereby makes the output
 //!    independent of block sizes. Read this before any effect.
 //! 8. [`effects`]: one file an effect; `docs/effects.md` lists parameters and sources.
+//!    [`mod@abreast`]: equal effects of several strips, side by side in one vector.
 //!
 //! # How bits stay the same
 //! - Every sum has one fixed order; loops vectorise across frames or lines, never within a sum.
@@ -63,8 +64,10 @@ pub mod oversample;
 
 pub mod segment;
 
+pub mod abreast;
 pub mod effects;
 
+pub use abreast::{Abreast, AbreastKey};
 pub use biquad::{Biquad, BiquadCascade, Coefficients, Shape};
 pub use block::{
     Block, Change, EventsOut, Helpers, MoreRows, Processor, RowsMut, RowsRef, StereoMut, StereoRef,

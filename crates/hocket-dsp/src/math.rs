@@ -157,8 +157,11 @@ pub fn exp2_f32(x: f32) -> f32 {
 /// above one half then keeps one unit alive for ever.) A selection, no branch. 2 operations.
 #[inline(always)]
 pub fn flush(x: f32) -> f32 {
-    if x.abs() < 1e-20 { 0.0 } else { x }
+    if x.abs() < NOTHING { 0.0 } else { x }
 }
+
+/// Below this [`flush`] leaves nothing.
+pub(crate) const NOTHING: f32 = 1e-20;
 
 /// Rounds what an `f64` filter puts out to a sample, and [`flush`]es it.
 #[inline(always)]

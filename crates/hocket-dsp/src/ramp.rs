@@ -159,7 +159,8 @@ impl SmoothRamp {
         self.over as f32 / self.length as f32
     }
 
-    fn is_still(&self) -> bool {
+    /// Whether the target is reached.
+    pub(crate) fn is_still(&self) -> bool {
         self.over == self.length
     }
 

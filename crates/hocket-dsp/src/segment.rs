@@ -13,6 +13,7 @@
 
 use hocket_time::EventKind;
 
+use crate::abreast::{Abreast, AbreastKey};
 use crate::block::{Block, Change, Processor, StereoMut, StereoRef, TimedChange};
 use crate::kinds::Param;
 
@@ -52,6 +53,20 @@ pub trait Effect: Send + 'static {
 
     /// See [`Processor::reading`].
     fn reading(&self) -> Option<f32> {
+        None
+    }
+
+    /// See [`Processor::abreast_key`].
+    fn abreast_key(&self) -> Option<AbreastKey> {
+        None
+    }
+
+    /// See [`Processor::abreast`].
+    fn abreast(this: &mut Segmented<Self>) -> Option<Abreast<'_>>
+    where
+        Self: Sized,
+    {
+        let _ = this;
         None
     }
 }
@@ -140,27 +155,72 @@ impl<E: Effect> Segmented<E> {
     }
 }
 
+/// What is left of a block's events.
+pub(crate) struct Ahead<'e> {
+    events: &'e [TimedChange],
+    received: &'e [hocket_time::Event],
+    frames: usize,
+}
+
+impl<'e> Ahead<'e> {
+    /// All events of a block.
+    pub(crate) fn of(block: &Block<'e>) -> Ahead<'e> {
+        Ahead { events: block.events, received: block.received(), frames: block.frames() }
+    }
+}
+
+/// A block, segment by segment. [`Processor::process`] does this for one effect, [`crate::abreast`] for several.
+impl<E: Effect> Segmented<E> {
+    /// Begins the segment at frame `at`: applies its events and comes to a control point where one is due. Returns
+    /// where it ends at the latest.
+    pub(crate) fn begin(&mut self, at: usize, ahead: &mut Ahead<'_>) -> usize {
+        ahead.received = self.hear_until(at, ahead.received);
+        ahead.events = self.take_until(at, ahead.events);
+        self.control_if_due();
+        let Ahead { events, received, frames } = *ahead;
+        let next_event = events.first().map_or(frames, |event| event.frame as usize);
+        let next_received = received.first().map_or(frames, |event| event.frame as usize);
+        let next = next_event.min(next_received);
+        next.min(frames).min(at + CONTROL_FRAMES - self.elapsed)
+    }
+
+    /// The effect has run for so many frames.
+    pub(crate) fn pass(&mut self, frames: usize) {
+        self.elapsed += frames;
+        self.due = self.elapsed == CONTROL_FRAMES;
+    }
+
+    /// Ends the block. Events behind it count from its end on.
+    pub(crate) fn end(&mut self, ahead: &Ahead<'_>) {
+        self.take_until(usize::MAX, ahead.events);
+    }
+
+    /// The effect inside, to be run by somebody else.
+    pub(crate) fn effect_mut(&mut self) -> &mut E {
+        &mut self.effect
+    }
+}
+
 impl<E: Effect> Processor for Segmented<E> {
     fn process(&mut self, block: &mut Block<'_>) {
-        let frames = block.frames();
-        let (mut events, mut received) = (block.events, block.received());
+        let mut ahead = Ahead::of(block);
         let mut at = 0;
-        while at < frames {
-            received = self.hear_until(at, received);
-            events = self.take_until(at, events);
-            self.control_if_due();
-            let next_event = events.first().map_or(frames, |event| event.frame as usize);
-            let next_received = received.first().map_or(frames, |event| event.frame as usize);
-            let next = next_event.min(next_received);
-            let end = next.min(frames).min(at + CONTROL_FRAMES - self.elapsed);
+        while at < block.frames() {
+            let end = self.begin(at, &mut ahead);
             let key = block.side_chain.map(|key| key.part(at, end));
             self.effect.run(block.main.part(at, end), key);
-            self.elapsed += end - at;
-            self.due = self.elapsed == CONTROL_FRAMES;
+            self.pass(end - at);
             at = end;
         }
-        // Events behind the block count from its end on.
-        self.take_until(usize::MAX, events);
+        self.end(&ahead);
+    }
+
+    fn abreast_key(&self) -> Option<AbreastKey> {
+        self.effect.abreast_key()
+    }
+
+    fn abreast(&mut self, _events: &[TimedChange]) -> Option<Abreast<'_>> {
+        E::abreast(self)
     }
 
     fn reset(&mut self) {

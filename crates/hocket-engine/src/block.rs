@@ -14,6 +14,7 @@ pub(crate) mod lanes;
 mod memory;
 mod rows;
 mod sum;
+pub(crate) mod abreast;
 pub mod clip_source;
 pub mod clip_cue;
 pub mod stereo_audio;

@@ -21,8 +21,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use hocket_engine::{
-    Engine, EngineError, MediaPool, NotReady, Policy, Seating, Settings as EngineSettings, Steer,
-    Strategy, prepare_session, seats_of,
+    Couples, Engine, EngineError, MediaPool, NotReady, Policy, Seating, Settings as EngineSettings,
+    Steer, Strategy, prepare_session, seats_of,
 };
 use hocket_machine::Topology;
 use hocket_machine::smt::{self, SmtOff};
@@ -48,6 +48,8 @@ pub struct VariantPlan {
     pub policy: Policy,
     /// Whether the schedule is chosen while it plays; the policy's own is not looked at then.
     pub auto: bool,
+    /// Whether equal effects of two strips run as one.
+    pub couples: Couples,
 }
 
 impl VariantPlan {
@@ -60,7 +62,8 @@ impl VariantPlan {
 impl std::fmt::Display for VariantPlan {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Policy { sibling, wait, .. } = self.policy;
-        write!(f, "{} / {} / {wait}", self.schedule_name(), sibling.name())
+        write!(f, "{} / {} / {wait}", self.schedule_name(), sibling.name())?;
+        if self.couples == Couples::Never { Ok(()) } else { f.write_str(" / lanes") }
     }
 }
 
@@ -252,7 +255,7 @@ impl BenchPlan {
         let settings = EngineSettings::new(self.frames, self.rate_hz, variant.policy);
         let steer = if variant.auto { Steer::Auto } else { settings.steer };
         let (priority, seat_wait) = (self.priority, self.seat_wait);
-        EngineSettings { priority, seat_wait, steer, ..settings }
+        EngineSettings { priority, seat_wait, steer, couples: variant.couples, ..settings }
     }
 }
 
@@ -288,6 +291,7 @@ fn start_variant(
         schedule: variant.schedule_name().into(),
         sibling: policy.sibling.name().into(),
         wait: policy.wait.name().into(),
+        lanes: variant.couples != Couples::Never,
         twin: false,
         effect_here,
         refused: None,

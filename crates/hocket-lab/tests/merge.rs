@@ -1,6 +1,6 @@
 //! The records of several process starts become one, and nothing of any of them is lost.
 
-use hocket_engine::{Policy, Strategy};
+use hocket_engine::{Couples, Policy, Strategy};
 use hocket_lab::bench::{BenchPlan, VariantPlan, merge};
 use hocket_lab::record::{BenchRecord, Contained, DiskSilence, LostEvents, fixture};
 use hocket_lab::report::Analysis;
@@ -16,7 +16,7 @@ fn plan() -> BenchPlan {
         wait: Strategy::Hybrid,
     };
     BenchPlan {
-        variants: vec![VariantPlan { policy, auto: false }; 5],
+        variants: vec![VariantPlan { policy, auto: false, couples: Couples::Never }; 5],
         frames: 64,
         rate_hz: 48_000,
         workers: None,

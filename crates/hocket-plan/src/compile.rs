@@ -4,13 +4,15 @@
 //! being split between workers: each reads only the one before it. The chain shares one bus and is
 //! processed in place. Once costs are known, [`UnitGraph::fold`] joins cheap chains with the one unit
 //! that reads them: handing them to another worker would cost more than running them. Wide sums are
-//! *cut* into parts ([`UnitGraph::cut_sums`]), so that they run beside what they sum.
+//! *cut* into parts ([`UnitGraph::cut_sums`]), so that they run beside what they sum. Last, equal chains are
+//! *coupled* ([`UnitGraph::couple`]), so that one vector runs the effects of both.
 
 mod ends;
 mod fold;
 mod lines;
 mod price;
 mod cut;
+mod couple;
 
 pub use cut::PartSize;
 pub use lines::{DelayLine, EventLine, EventLineId, Fade, FadeCurve, Fades, LineId, Port, PortId};
@@ -46,8 +48,29 @@ pub enum Source {
     Unit(UnitId),
     /// The bus of the chain with this index in the same unit's [`Unit::folded`].
     Folded(u32),
+    /// The bus of the chain with this index in another unit's [`Unit::folded`]: one that was coupled with the unit's own.
+    Coupled(UnitId, u32),
     /// What came from outside before the block began.
     Port(PortId),
+}
+
+impl Source {
+    /// The other unit that it reads.
+    pub fn unit(self) -> Option<UnitId> {
+        match self {
+            Source::Unit(from) | Source::Coupled(from, _) => Some(from),
+            Source::Folded(_) | Source::Port(_) => None,
+        }
+    }
+
+    /// The same with another number for that unit.
+    fn renumbered(self, place: impl Fn(UnitId) -> UnitId) -> Source {
+        match self {
+            Source::Unit(from) => Source::Unit(place(from)),
+            Source::Coupled(from, chain) => Source::Coupled(place(from), chain),
+            Source::Folded(_) | Source::Port(_) => self,
+        }
+    }
 }
 
 /// An input of a chain.
@@ -72,7 +95,7 @@ impl UnitInput {
     }
 }
 
-/// A chain of nodes with a bus that only its own unit reads.
+/// A chain of nodes with a bus that only its own unit reads, or that was coupled with the unit's own chain.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chain {
     /// For messages: the strip and what happens there.
@@ -94,6 +117,9 @@ pub struct Unit {
     pub name: String,
     /// Chains that run before the unit's own, in this order.
     pub folded: Vec<Chain>,
+    /// Places of chains that run abreast of the next one, node by node, ascending; the unit's own chain has the place
+    /// behind the folded ones. Neither of a couple reads the other.
+    pub couples: Vec<u32>,
     /// The nodes of the unit's own chain, first to last; none where the unit is a part of a sum or the end of the block.
     pub nodes: Vec<NodeId>,
     /// What the first of them sums, in order.
@@ -118,6 +144,16 @@ impl Unit {
         self.folded.iter().flat_map(|chain| &chain.nodes).chain(&self.nodes).copied()
     }
 
+    /// What it is called where it is seen to run, as in traces: with the chain that was coupled with its own.
+    pub fn title(&self) -> String {
+        match (self.couples.last(), self.folded.last()) {
+            (Some(place), Some(chain)) if *place as usize + 1 == self.folded.len() => {
+                format!("{} | {}", chain.name, self.name)
+            }
+            _ => self.name.clone(),
+        }
+    }
+
     /// All inputs, those of folded chains first.
     pub fn all_inputs(&self) -> impl Iterator<Item = &UnitInput> + '_ {
         self.folded.iter().flat_map(|chain| &chain.inputs).chain(&self.inputs)
@@ -128,6 +164,7 @@ impl Unit {
         Unit {
             name: String::new(),
             folded: Vec::new(),
+            couples: Vec::new(),
             nodes: Vec::new(),
             inputs: Vec::new(),
             rows: 0,
@@ -388,6 +425,7 @@ fn unlinked(graph: &Graph, wiring: &Wiring, chain: &[NodeId], unit_of: &[UnitId]
     predecessors.dedup();
     Unit {
         folded: Vec::new(),
+        couples: Vec::new(),
         name: unit_name(chain.iter().map(|id| node(id).name.as_str())),
         nodes: chain.to_vec(),
         inputs,
@@ -472,9 +510,7 @@ fn sorted_by_urgency(units: Vec<Unit>) -> Vec<Unit> {
             renumber(&mut unit.predecessors);
             renumber(&mut unit.successors);
             for input in unit.all_inputs_mut() {
-                if let Source::Unit(from) = &mut input.from {
-                    *from = place[from.index()];
-                }
+                input.from = input.from.renumbered(|from| place[from.index()]);
             }
             unit
         })

@@ -2,7 +2,7 @@
 
 mod start;
 
-use hocket_engine::{Policy, SeatSpeeds, Seating};
+use hocket_engine::{Couples, Policy, SeatSpeeds, Seating};
 use hocket_lab::bench::{BenchPlan, VariantPlan};
 use hocket_lab::disturb::{DisturbError, DisturbSpec, Load, Where};
 use hocket_lab::record::BenchRecord;
@@ -145,10 +145,13 @@ pub(crate) fn plan(
     let mut variants = Vec::new();
     for schedule in &schedules {
         for sibling in &args.policy {
-            for wait in &waits {
-                let sibling = known.policy(*sibling, args.frames, topology, None);
+            let sibling = known.policy(*sibling, args.frames, topology, None);
+            let waits =
+                waits.iter().flat_map(|wait| args.lanes.iter().map(move |lanes| (wait, lanes)));
+            for (wait, lanes) in waits {
                 let policy = Policy { schedule: schedule.kind(), sibling, wait: *wait };
-                let variant = VariantPlan { policy, auto: *schedule == ScheduleArg::Auto };
+                let (auto, couples) = (*schedule == ScheduleArg::Auto, Couples::from(*lanes));
+                let variant = VariantPlan { policy, auto, couples };
                 if !variants.contains(&variant) {
                     variants.push(variant);
                 }

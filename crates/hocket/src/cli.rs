@@ -21,7 +21,7 @@ use clap::{Parser, Subcommand};
 pub use bench::BenchArgs;
 pub use check::CheckArgs;
 pub use choices::{
-    DiskArgs, DitherArg, FormatArg, IsolateArgs, ProjectArgs, ScheduleArg, SiblingChoice,
+    DiskArgs, DitherArg, FormatArg, IsolateArgs, LanesArg, ProjectArgs, ScheduleArg, SiblingChoice,
     TransportArg, WaitArg,
 };
 pub use demo::DemoArgs;

@@ -106,6 +106,7 @@ fn bench_args(args: &DemoArgs, session: PathBuf, seats: usize) -> BenchArgs {
         .map(Into::into)
         .to_vec(),
         schedule: vec![ScheduleArg::Dataflow],
+        lanes: vec![crate::cli::LanesArg::Off],
         wait: vec![WaitArg::Hybrid],
         disturb: Some(format!("preview,compute:{}", seats.clamp(1, 64))),
         priority: Settings::PRIORITY,

@@ -258,6 +258,7 @@ impl Stage<'_> {
         let seat_wait = args.seat_wait.into();
         let settings =
             Settings { priority, seat_wait, ..Settings::new(frames, loaded.rate_hz, policy) };
+        let settings = Settings { couples: args.lanes.into(), ..settings };
         let settings = known.inform(args.schedule.steer(settings));
         let seating = Seating::here_with(topology, sibling, args.workers, &known.speeds())
             .map_err(Failure::bad_input)?;

@@ -93,6 +93,7 @@ fn render(args: &RenderArgs, prepared: Prepared, stop: &AtomicBool) -> Result<bo
         Policy { schedule: schedule.kind(), sibling, wait: known.wait_or(args.wait, args.frames) };
     let settings =
         Settings { priority: None, spans: false, ..Settings::new(args.frames, rate_hz, policy) };
+    let settings = Settings { couples: args.lanes.into(), ..settings };
     let mut parts = Parts::default();
     parts.end("loading");
     let settings = known.inform(schedule.steer(settings));

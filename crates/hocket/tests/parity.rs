@@ -20,7 +20,7 @@ use hocket::load::{LoadedSession, load_session_for_seats};
 use hocket_dsp::{Block, Processor};
 use hocket_engine::time::{Event, EventKind, Midi1, Pushed, Source};
 use hocket_engine::{
-    Engine, Policy, Prepared, Seating, Settings, Steer, Strategy, prepare_session,
+    Couples, Engine, Policy, Prepared, Seating, Settings, Steer, Strategy, prepare_session,
 };
 use hocket_plan::session::StripId;
 use hocket_plan::{
@@ -89,6 +89,16 @@ fn start_steered(
     workers: usize,
     steer: Option<Steer>,
 ) -> Engine {
+    start_coupled(session, policy, workers, steer, Couples::Never)
+}
+
+fn start_coupled(
+    session: &LoadedSession,
+    policy: Policy,
+    workers: usize,
+    steer: Option<Steer>,
+    couples: Couples,
+) -> Engine {
     let seats = seats(policy.sibling);
     let seating = Seating::described(&seats, policy.sibling, Some(workers)).unwrap();
     let prepared =
@@ -96,8 +106,13 @@ fn start_steered(
     let largest = *FRAMES.iter().max().unwrap();
     let settings = Settings { priority: None, ..Settings::new(largest, session.rate_hz, policy) };
     let (steer, seat_wait) = (steer.unwrap_or(settings.steer), policy.wait);
-    let settings = Settings { steer, seat_wait, ..settings };
+    let settings = Settings { steer, seat_wait, couples, ..settings };
     Engine::start(prepared, settings, seating).unwrap()
+}
+
+/// How many chains run abreast of another one.
+fn couples_of(engine: &Engine) -> usize {
+    engine.schedule().units().units().iter().map(|unit| unit.couples.len()).sum()
 }
 
 /// The bits of the first two rows of every output from the session's start, in blocks of this length.
@@ -166,13 +181,16 @@ fn reference(session: &LoadedSession) -> Vec<u32> {
 
 /// Costs by which several workers pay: each unit takes a tenth of a millisecond.
 fn dear(engine: &Engine) -> CostTable {
-    let row = |unit: &hocket_plan::Unit| ChainCost {
-        chain: unit.name.clone(),
+    let row = |chain: &str| ChainCost {
+        chain: chain.into(),
         kind: 0,
         alone_ns: Some(100_000.0),
         shared_ns: None,
     };
-    let rows = engine.schedule().units().units().iter().map(row).collect();
+    let units = engine.schedule().units().units().iter();
+    let chains =
+        units.flat_map(|unit| unit.folded.iter().map(|chain| &chain.name).chain([&unit.name]));
+    let rows = chains.map(|chain| row(chain)).collect();
     let settings = engine.settings();
     let (frames, rate_hz) = (settings.frames, settings.rate_hz);
     CostTable { frames, rate_hz, machine: String::new(), rows }
@@ -185,6 +203,8 @@ struct Tally {
     parallel: usize,
     /// Parallel cells in which other workers than the leader ran units.
     shared: usize,
+    /// Cells in which equal effects of two strips ran as one.
+    coupled: usize,
     /// Units that each worker ran, by kind of schedule and number of workers.
     ran: BTreeMap<(&'static str, usize), Vec<u64>>,
 }
@@ -274,8 +294,38 @@ impl Tally {
         }
     }
 
+    /// Chains abreast: with one worker as many as possible, with several as many as leave work for all.
+    fn check_couples(&mut self, session: &LoadedSession, expected: &[u32]) {
+        for policy in policies(&[SiblingPolicy::All], &WAITS[2..]) {
+            for workers in counts(policy) {
+                let mut engine = start_coupled(session, policy, workers, None, Couples::Always);
+                let coupled = usize::from(couples_of(&engine) > 0);
+                for frames in FRAMES {
+                    let found = first_difference(&play(&mut engine, frames), expected);
+                    let name = &session.session.name;
+                    assert_eq!(
+                        found, None,
+                        "{name}, lanes, {policy}, {workers} workers, {frames} frames"
+                    );
+                    self.cells += 1;
+                    self.coupled += coupled;
+                }
+            }
+        }
+        let policy =
+            Policy { schedule: ScheduleKind::Serial, sibling: SiblingPolicy::All, wait: WAITS[2] };
+        let mut engine = start_coupled(session, policy, 2, Some(Steer::Auto), Couples::Always);
+        for frames in FRAMES {
+            engine.control().adopt_costs(&dear(&engine)).unwrap();
+            let found = first_difference(&play(&mut engine, frames), expected);
+            assert_eq!(found, None, "{}, lanes, auto, {frames} frames", session.session.name);
+            self.cells += 1;
+        }
+    }
+
     fn tell(&self, name: &str) {
-        let Tally { cells, parallel, shared, ran } = self;
+        let Tally { cells, parallel, shared, coupled, ran } = self;
+        println!("{name}: in {coupled} cells strips ran abreast");
         println!(
             "{name}: {cells} cells are bit-identical; in {shared} of the {parallel} parallel ones \
              other workers than the leader ran units"
@@ -347,6 +397,7 @@ fn check_grids(name: &str) {
         }
         tally.see_every_worker(&session, &expected);
         tally.check_auto(&session, &expected);
+        tally.check_couples(&session, &expected);
         for (policy, circumstances) in wide.iter().zip(spread(&waits)) {
             if circumstances.turn == turn {
                 let Circumstances { workers, frames, .. } = circumstances;
@@ -359,6 +410,8 @@ fn check_grids(name: &str) {
         println!("SKIPPED parity of wait {missing}: {}", missing.missing().unwrap_or_default());
     }
     tally.tell(name);
+    // Channels that are all alike, and so many that one worker has them two by two.
+    assert!(tally.coupled > 0 || name != "best-case.toml", "no strips ran abreast");
 }
 
 /// Files that stream give the bits of files in memory: every schedule and worker count, and every clip.

@@ -4,6 +4,7 @@ use std::any::Any;
 
 use hocket_time::{BlockTime, EventBuffer, EventKind, Source};
 
+use crate::abreast::{Abreast, AbreastKey};
 use crate::block::{Block, Change, Processor, StereoMut, TimedChange};
 use crate::delay_line::DelayLine;
 use crate::effects::is_on;
@@ -278,5 +279,17 @@ impl Processor for Bypass {
 
     fn reading(&self) -> Option<f32> {
         self.inner.reading()
+    }
+
+    fn abreast_key(&self) -> Option<AbreastKey> {
+        self.inner.abreast_key().filter(|_| self.latency == 0)
+    }
+
+    /// While the effect is on and nothing changes, a block is the effect's alone: the dry signal is not heard. Without
+    /// latency, what the delay lines keep is not heard later either, because each sample is read just after it was pushed.
+    fn abreast(&mut self, events: &[TimedChange]) -> Option<Abreast<'_>> {
+        let is_on = self.dry_part.target() == 0.0 && self.dry_part.is_still();
+        let is_alone = is_on && self.latency == 0 && events.is_empty();
+        if is_alone { self.inner.abreast(events) } else { None }
     }
 }

@@ -8,14 +8,17 @@
 //! one are designed and in between they move in a straight line, frame by frame. A changed shape
 //! is blended in from the coefficients in force.
 
+mod abreast;
+
 use std::f64::consts::LN_2;
 
+use crate::abreast::{Abreast, AbreastKey};
 use crate::biquad::{Biquad, Coefficients, Shape};
 use crate::block::{StereoMut, StereoRef};
 use crate::kinds::{Param, value};
 use crate::math;
 use crate::ramp::{Morph, Ramp};
-use crate::segment::{CONTROL_FRAMES, Effect};
+use crate::segment::{CONTROL_FRAMES, Effect, Segmented};
 
 /// Bands in series.
 pub const BANDS: usize = 4;
@@ -209,6 +212,17 @@ macro_rules! band_params {
 }
 
 impl Eq {
+    fn run_segment(&mut self, rows: &mut StereoMut<'_>) {
+        match (self.moving, self.active_count) {
+            (true, _) => self.run_moving(rows),
+            (false, 0) => {}
+            (false, 1) => self.run_still::<1>(rows),
+            (false, 2) => self.run_still::<2>(rows),
+            (false, 3) => self.run_still::<3>(rows),
+            (false, _) => self.run_still::<BANDS>(rows),
+        }
+    }
+
     fn run_still<const N: usize>(&mut self, rows: &mut StereoMut<'_>) {
         let active: [usize; N] = std::array::from_fn(|n| self.active[n]);
         // One band at a time: as a whole the arrays would be copied by the C library (`rows`).
@@ -295,14 +309,16 @@ impl Effect for Eq {
     }
 
     fn run(&mut self, mut rows: StereoMut<'_>, _key: Option<StereoRef<'_>>) {
-        match (self.moving, self.active_count) {
-            (true, _) => self.run_moving(&mut rows),
-            (false, 0) => {}
-            (false, 1) => self.run_still::<1>(&mut rows),
-            (false, 2) => self.run_still::<2>(&mut rows),
-            (false, 3) => self.run_still::<3>(&mut rows),
-            (false, _) => self.run_still::<BANDS>(&mut rows),
-        }
+        self.run_segment(&mut rows);
+    }
+
+    fn abreast_key(&self) -> Option<AbreastKey> {
+        let count = self.bands.iter().filter(|band| band.shape.is_some()).count();
+        (count > 0).then(|| AbreastKey::eq(count))
+    }
+
+    fn abreast(this: &mut Segmented<Eq>) -> Option<Abreast<'_>> {
+        Some(Abreast::Eq(this))
     }
 
     fn reset(&mut self) {

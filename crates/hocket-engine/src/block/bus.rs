@@ -25,6 +25,7 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use super::abreast::{Kernel, process_abreast};
 use super::delay::{DelayCell, Set};
 use super::events::{ChainEvents, NodeEvents};
 use super::fetch::{Stretch, Touched};
@@ -36,7 +37,8 @@ use super::rows::Rows;
 use super::sum::{Bus, Heard, Input, Sum, Terms, Waiting, sums, waiting};
 use hocket_dsp::mix::{self, Begin, Scaled};
 use hocket_dsp::{
-    Block, Helpers, MoreRows, Processor, RowsMut, RowsRef, StereoMut, StereoRef, TimedChange,
+    AbreastKey, Block, Helpers, MoreRows, Processor, RowsMut, RowsRef, StereoMut, StereoRef,
+    TimedChange,
 };
 use hocket_plan::Ports;
 use hocket_plan::compile::UnitInput;
@@ -50,8 +52,8 @@ pub(crate) struct ChainState {
     /// Nearly all chains have none.
     waiting: Slice<Waiting>,
     sums: Slice<Sum>,
-    nodes: Slice<ChainNode>,
-    rows: Rows,
+    pub(super) nodes: Slice<ChainNode>,
+    pub(super) rows: Rows,
     /// Whether the sums took nothing in the present block. Only readers of a part look.
     silent: bool,
     /// Nearly all chains have none.
@@ -64,6 +66,8 @@ pub(crate) struct ChainNode {
     pub ports: Ports,
     /// How many frames what it hears is late. Nodes that keep time look.
     pub late: u32,
+    /// What another node needs to have in common with it to run abreast.
+    pub abreast_key: Option<AbreastKey>,
 }
 
 impl ChainState {
@@ -119,20 +123,35 @@ impl ChainState {
         }
     }
 
-    /// Runs the nodes on the bus. A processor that panics stays silent from then on, and the nodes after
-    /// it still run.
+    /// Runs the nodes on the bus.
     ///
     /// # Safety
     /// ONE-WRITER and ONE-PLAN hold for the chain's unit.
     #[inline]
     unsafe fn process(&mut self, frames: usize, now: &Now) {
+        // SAFETY: the caller's obligation.
+        unsafe { self.process_nodes(0..self.nodes.len(), frames, now) };
+        let ChainState { nodes, events, .. } = self;
+        if let (Some(events), Some(last)) = (events, nodes.last()) {
+            last.cell.lose_events(events.refused());
+        }
+    }
+
+    /// Runs the nodes at these places, as far as they exist. A processor that panics stays silent from then on, and the
+    /// nodes after it still run.
+    ///
+    /// # Safety
+    /// As [`ChainState::process`].
+    #[inline]
+    pub(super) unsafe fn process_nodes(&mut self, places: Range<usize>, frames: usize, now: &Now) {
         let ChainState { nodes, rows, events, .. } = self;
-        let mut place = 0;
-        while place < nodes.len() {
-            // One catch frame serves the whole chain. Without a panic it costs about one call.
+        let (mut place, end) = (places.start, places.end.min(nodes.len()));
+        while place < end {
+            // One catch frame serves all of them. Without a panic it costs about one call.
             // Unwind safety: the code below clears the rows and never calls the processor again.
             let ran = catch_unwind(AssertUnwindSafe(|| {
-                while let Some(node) = nodes.get(place) {
+                while place < end {
+                    let node = &nodes[place];
                     let own = events.as_mut().map(|events| events.of(place, nodes.len(), frames));
                     // SAFETY: the caller's obligation. The plan has the node once (R3).
                     unsafe { process_node(node, rows, frames, now, own.unwrap_or_default()) };
@@ -151,9 +170,6 @@ impl ChainState {
                 }
             }
         }
-        if let (Some(events), Some(last)) = (events, nodes.last()) {
-            last.cell.lose_events(events.refused());
-        }
     }
 }
 
@@ -167,26 +183,55 @@ unsafe fn process_node(
     now: &Now,
     events: NodeEvents<'_>,
 ) {
-    let ChainNode { cell, ports, late } = node;
     // SAFETY: the caller's obligation.
-    let node = unsafe { cell.get_mut() };
-    if node.has_more {
-        node.deliver();
-        cell.play_lanes(node, now, *late);
-        process_in_time(node, (*ports, *late), rows, frames, now, events);
-    } else {
-        let called = (&mut *node.processor, &node.events[..]);
-        process_ports(called, *ports, rows, frames, (None, now), events);
+    let state = unsafe { node.cell.get_mut() };
+    node.begin(state, now);
+    node.run(state, rows, frames, now, events);
+    node.end(state, rows, frames);
+}
+
+/// A node's part of a block, in three steps.
+impl ChainNode {
+    /// Its processor gets its answers, and its lanes say what changes.
+    #[inline]
+    pub(super) fn begin(&self, state: &mut NodeState, now: &Now) {
+        if state.has_more {
+            state.deliver();
+            self.cell.play_lanes(state, now, self.late);
+        }
     }
-    // Write only if needed: a write takes the cache line away from the next thread that reads it.
-    if !node.events.is_empty() {
-        node.events.clear();
+
+    /// Its processor runs by itself.
+    #[inline]
+    pub(super) fn run(
+        &self,
+        state: &mut NodeState,
+        rows: &mut Rows,
+        frames: usize,
+        now: &Now,
+        events: NodeEvents<'_>,
+    ) {
+        if state.has_more {
+            process_in_time(state, (self.ports, self.late), rows, frames, now, events);
+        } else {
+            let called = (&mut *state.processor, &state.events[..]);
+            process_ports(called, self.ports, rows, frames, (None, now), events);
+        }
     }
-    if !is_finite(*ports, rows, frames) {
-        node.not_finite += 1;
-        node.processor.reset();
-        silence(*ports, rows, frames);
-        cell.show(node);
+
+    /// Its changes are over, and what is not finite is silenced.
+    #[inline]
+    pub(super) fn end(&self, state: &mut NodeState, rows: &mut Rows, frames: usize) {
+        // Write only if needed: a write takes the cache line away from the next thread that reads it.
+        if !state.events.is_empty() {
+            state.events.clear();
+        }
+        if !is_finite(self.ports, rows, frames) {
+            state.not_finite += 1;
+            state.processor.reset();
+            silence(self.ports, rows, frames);
+            self.cell.show(state);
+        }
     }
 }
 
@@ -236,7 +281,7 @@ fn process_ports(
 
 /// The first row, and those after it.
 #[inline]
-fn split(rows: &mut Rows) -> (&mut [f32], &mut [f32]) {
+pub(super) fn split(rows: &mut Rows) -> (&mut [f32], &mut [f32]) {
     let room = rows.room();
     rows.samples_mut().split_at_mut(room)
 }
@@ -294,7 +339,7 @@ fn is_finite(ports: Ports, rows: &Rows, frames: usize) -> bool {
 
 /// Silences what a node put out. So one strip has one bad block, and the mix does not stay broken.
 #[cold]
-fn silence(ports: Ports, rows: &mut Rows, frames: usize) {
+pub(super) fn silence(ports: Ports, rows: &mut Rows, frames: usize) {
     written(ports).into_iter().for_each(|written| rows.clear(written, frames));
 }
 
@@ -302,14 +347,27 @@ fn silence(ports: Ports, rows: &mut Rows, frames: usize) {
 pub(crate) struct UnitState {
     folded: Slice<ChainState>,
     own: ChainState,
+    /// Places of chains that run abreast of the next one, ascending; the own chain is the last.
+    couples: Slice<u32>,
 }
 
 impl UnitState {
     /// A unit of these chains.
     ///
     /// Thread: control; allocates.
-    pub(super) fn within(memory: &Memory, folded: Vec<ChainState>, own: ChainState) -> UnitState {
-        UnitState { folded: memory.keep(folded.into_iter()), own }
+    pub(super) fn within(
+        memory: &Memory,
+        folded: Vec<ChainState>,
+        own: ChainState,
+        couples: &[u32],
+    ) -> UnitState {
+        // A chain with events runs as a whole.
+        let has_events = |place: usize| folded.get(place).unwrap_or(&own).events.is_some();
+        let both = |place: &u32| [*place, place + 1].map(|place| place as usize);
+        let plain = couples.iter().filter(|place| !both(place).into_iter().any(has_events));
+        let couples: Vec<u32> = plain.copied().collect();
+        let folded = memory.keep(folded.into_iter());
+        UnitState { folded, own, couples: memory.keep(couples.into_iter()) }
     }
 
     /// All nodes, in the order in which they run.
@@ -371,6 +429,8 @@ struct UnitCell(UnsafeCell<UnitState>);
 /// All units of a schedule.
 pub(crate) struct Units {
     cells: Box<[UnitCell]>,
+    /// How chains run abreast.
+    kernel: Kernel,
     /// What comes from outside. An index is a port of the plan.
     pub(super) ports: Box<[Arc<PortCell>]>,
     touched: Touched,
@@ -398,7 +458,7 @@ impl Units {
             Stretch::of(&cell.0).into_iter().chain(chains).collect()
         };
         let touched = Touched::new(cells.iter().zip(chains).map(with_cell));
-        Units { cells, ports: ports.into(), touched }
+        Units { cells, kernel: Kernel::here(), ports: ports.into(), touched }
     }
 
     /// Prefetches the memory of `unit` into the cache of the calling core.
@@ -428,7 +488,11 @@ impl Units {
         // - No alias: nobody else writes (ONE-WRITER), and only successors read. They have not started
         //   (READ-AFTER-WRITE).
         let state = unsafe { &mut *self.cells[unit].0.get() };
-        let UnitState { folded, own } = state;
+        let UnitState { folded, own, couples } = state;
+        if !couples.is_empty() {
+            // SAFETY: the same obligation as this function's.
+            return unsafe { self.run_with_couples((folded, own), couples, frames, now) };
+        }
         for place in 0..folded.len() {
             let (before, rest) = folded.split_at_mut(place);
             // SAFETY: the same obligation as this function's.
@@ -438,10 +502,86 @@ impl Units {
         unsafe { self.run_chain(own, folded, frames, now) };
     }
 
+    /// The same for a unit with chains that run abreast.
+    ///
+    /// # Safety
+    /// As [`Units::run`].
+    unsafe fn run_with_couples(
+        &self,
+        (folded, own): (&mut [ChainState], &mut ChainState),
+        couples: &[u32],
+        frames: usize,
+        now: &Now,
+    ) {
+        let (mut place, mut couples) = (0, couples.iter().peekable());
+        while place <= folded.len() {
+            let (before, rest) = folded.split_at_mut(place);
+            let is_couple = couples.next_if(|couple| **couple as usize == place).is_some();
+            // SAFETY: the same obligation as this function's. Neither chain of a couple reads the other (R4), so both find
+            // what they read among the chains before.
+            unsafe {
+                match (is_couple, rest) {
+                    (true, [one, other, ..]) => {
+                        self.run_couple([one, other], before, frames, now);
+                        place += 2;
+                    }
+                    (true, [one]) => {
+                        self.run_couple([one, &mut *own], before, frames, now);
+                        place += 2;
+                    }
+                    (_, [one, ..]) => {
+                        self.run_chain(one, before, frames, now);
+                        place += 1;
+                    }
+                    (_, []) => {
+                        self.run_chain(own, before, frames, now);
+                        place += 1;
+                    }
+                }
+            }
+        }
+    }
+
+    /// # Safety
+    /// As [`Units::run_chain`], for both.
+    unsafe fn run_couple(
+        &self,
+        [one, other]: [&mut ChainState; 2],
+        before: &[ChainState],
+        frames: usize,
+        now: &Now,
+    ) {
+        // SAFETY: the caller's obligation.
+        unsafe {
+            self.sum_inputs(one, before, frames, now);
+            self.sum_inputs(other, before, frames, now);
+            process_abreast(self.kernel, [one, other], frames, now);
+        }
+    }
+
     /// # Safety
     /// READ-AFTER-WRITE holds for every input of the chain. ONE-WRITER and ONE-PLAN hold for its unit.
     #[inline]
     unsafe fn run_chain(
+        &self,
+        chain: &mut ChainState,
+        before: &[ChainState],
+        frames: usize,
+        now: &Now,
+    ) {
+        // SAFETY: the caller's obligation.
+        unsafe {
+            self.sum_inputs(chain, before, frames, now);
+            chain.process(frames, now);
+        }
+    }
+
+    /// What comes before a chain's nodes: its events, its delay lines, its sums.
+    ///
+    /// # Safety
+    /// As [`Units::run_chain`].
+    #[inline]
+    unsafe fn sum_inputs(
         &self,
         chain: &mut ChainState,
         before: &[ChainState],
@@ -486,8 +626,6 @@ impl Units {
         if *silent != nothing {
             *silent = nothing;
         }
-        // SAFETY: the caller's obligation.
-        unsafe { chain.process(frames, now) };
     }
 
     /// Merges the events that the edges of a chain bring, in their order, so that every worker finds the same ones.
@@ -529,7 +667,7 @@ impl Units {
             Bus::Unit(from) => &unsafe { &*self.cells[from as usize].0.get() }.own,
             Bus::Folded(chain) => &before[chain as usize],
             // No event edge begins there (R1).
-            Bus::Part(_) | Bus::Port(_) | Bus::Line(_) => return None,
+            Bus::Part(_) | Bus::Coupled(..) | Bus::Port(_) | Bus::Line(_) => return None,
         };
         // SAFETY: as above. FILLED: the block is open.
         unsafe { chain.events.as_ref()?.sent() }
@@ -644,6 +782,11 @@ impl Units {
                 &unit.own.rows
             }
             Bus::Folded(chain) => &before[chain as usize].rows,
+            Bus::Coupled(from, chain) => {
+                // SAFETY: as above: the chain is the same unit's.
+                let unit = unsafe { &*self.cells[from as usize].0.get() };
+                &unit.folded[usize::from(chain)].rows
+            }
             // SAFETY: FILLED: the block is open.
             Bus::Port(port) => unsafe { self.ports[port as usize].rows() },
             // No line waits for another one, and `heard` reads those that a sum takes.

@@ -12,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-use hocket_dsp::{Block, Processor, TimedChange, mix};
+use hocket_dsp::{AbreastKey, Block, Processor, TimedChange, mix};
 use hocket_time::Segments;
 
 use super::fetch::Stretch;
@@ -254,6 +254,8 @@ pub(crate) struct NodeCell {
     pub(super) keeps_time: bool,
     /// Whether blocks may be left out while everything is silent. Never changes.
     pub(super) rests: bool,
+    /// What another node needs to have in common with it to run abreast. Never changes.
+    pub(crate) abreast_key: Option<AbreastKey>,
     /// The most events that its processor sends besides where the song jumps. Never changes.
     pub(super) events_per_jump: usize,
     /// What its lanes are made of, for control threads only.
@@ -277,6 +279,7 @@ impl NodeCell {
         let events = Vec::with_capacity(EVENTS_A_BLOCK);
         let (place, keeps_time) = (Stretch::of(&*processor), processor.keeps_time());
         let (rests, events_per_jump) = (processor.rests(), processor.events_per_jump());
+        let abreast_key = processor.abreast_key();
         let (lanes, has_more) = (None, keeps_time);
         let (not_finite, answers, panicked) = (0, None, None);
         let late = keeps_time.then(|| Box::new(Segments::EMPTY));
@@ -302,6 +305,7 @@ impl NodeCell {
             lost_events,
             keeps_time,
             rests,
+            abreast_key,
             events_per_jump,
             automated,
             joined,

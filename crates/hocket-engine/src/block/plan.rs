@@ -262,7 +262,8 @@ impl Plan {
         let node = |id: &NodeId| {
             let cell = cells.nodes[id.index()].clone()?;
             let (ports, late) = (units.node_ports()[id.index()], units.heard_frames(*id));
-            Some(ChainNode { cell, ports, late })
+            let abreast_key = cell.abreast_key;
+            Some(ChainNode { cell, ports, late, abreast_key })
         };
         let chain = |inputs: &[_], ids: &[NodeId], rows| {
             let nodes = ids.iter().filter_map(node).collect();
@@ -274,7 +275,8 @@ impl Plan {
             let folded = unit.folded.iter();
             let folded = folded.map(|folded| chain(&folded.inputs, &folded.nodes, folded.rows));
             let folded = folded.collect();
-            UnitState::within(&memory, folded, chain(&unit.inputs, &unit.nodes, unit.rows))
+            let own = chain(&unit.inputs, &unit.nodes, unit.rows);
+            UnitState::within(&memory, folded, own, &unit.couples)
         };
         let unit_of = |node: NodeId| units.unit_of(node).map_or(0, |unit| unit.0);
         let output = |node: &NodeId| (unit_of(*node), units.node_ports()[node.index()]);

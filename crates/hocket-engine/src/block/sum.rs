@@ -20,6 +20,8 @@ pub(super) enum Bus {
     Part(u32),
     /// A chain folded into the same unit.
     Folded(u32),
+    /// The bus of a folded chain of another unit, which is coupled with its own.
+    Coupled(u32, u16),
     /// What came from outside before the block.
     Port(u32),
     /// One of this chain's delay lines.
@@ -33,6 +35,7 @@ impl Bus {
             Source::Unit(id) if silent.get(id.index()) == Some(&true) => Bus::Part(id.0),
             Source::Unit(UnitId(unit)) => Bus::Unit(unit),
             Source::Folded(chain) => Bus::Folded(chain),
+            Source::Coupled(UnitId(unit), chain) => Bus::Coupled(unit, chain as u16),
             Source::Port(PortId(port)) => Bus::Port(port),
         }
     }

@@ -20,7 +20,7 @@ use hocket_plan::ScheduleKind;
 use hocket_plan::compile::{Prices, UnitGraph};
 use hocket_plan::schedule::{Choice, Overheads, Schedule, best, best_with_workers};
 
-use super::planner::{MOVED, Planned, Planner};
+use super::planner::{MOVED, Nodes, Planned, Planner};
 use crate::leader::choose_walk::{ENOUGH_WINDOWS, Finding, Reason};
 
 /// Whether workers are worth a try is judged by the units as this kind gets them. It must not depend on the kind in
@@ -291,7 +291,7 @@ impl Planner {
             (Next::Try(kind), Some(choice)) => self.send_kind(kind, &choice, true),
             (Next::Use(kind), Some(choice)) => self.send_kind(kind, &choice, false),
             (Next::OneWorker, _) => {
-                let units = self.priced_units(WORTH);
+                let units = self.coupled(self.priced_units(WORTH), &self.cells.nodes, 1);
                 let choice = best(&units, &self.team.first(1), self.overheads);
                 self.send_plan(units, choice.schedule, Some(choice.expected), false)
             }
@@ -320,21 +320,24 @@ impl Planner {
         choice: &Choice,
         trial: bool,
     ) -> Result<(), super::handle::ControlError> {
-        let units = self.priced_units(kind);
         let team = self.team.first(choice.schedule.lists.len());
+        let units = self.coupled(self.priced_units(kind), &self.cells.nodes, team.workers());
         let schedule = Schedule::plan_with(kind, &units, &team, self.overheads);
         self.send_plan(units, schedule, Some(choice.expected), trial)
     }
 
     /// A schedule for these units from what is known: as many workers as pay, and the kind that won last time.
-    pub(super) fn best_known(&self, base: &UnitGraph, prices: &Prices) -> Planned {
+    pub(super) fn best_known(&self, base: &UnitGraph, prices: &Prices, nodes: &Nodes) -> Planned {
         let units = self.folded_and_cut(base, prices, WORTH);
         let Choice { schedule, expected, .. } = best(&units, &self.team, self.overheads);
         let workers = schedule.lists.len();
-        let Some(kind) = self.auto.found().filter(|_| workers > 1) else {
-            return Planned { units, schedule, expected };
+        let found = self.auto.found().filter(|_| workers > 1);
+        let (units, kind) = match found {
+            Some(kind) => (self.folded_and_cut(base, prices, kind), kind),
+            None if self.couples => (units, schedule.kind),
+            None => return Planned { units, schedule, expected },
         };
-        let units = self.folded_and_cut(base, prices, kind);
+        let units = self.coupled(units, nodes, workers);
         let team = self.team.first(workers);
         let schedule = Schedule::plan_with(kind, &units, &team, self.overheads);
         Planned { units, schedule, expected }

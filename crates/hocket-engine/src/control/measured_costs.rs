@@ -131,7 +131,7 @@ impl Planner {
         for (i, unit) in units.iter().enumerate() {
             for (kind, sibling_busy) in circumstances() {
                 if let Some(ns) = self.get_ns(i, kind, sibling_busy) {
-                    found.push(UnitCost { unit: unit.name.clone(), kind, sibling_busy, ns });
+                    found.push(UnitCost { unit: unit.title(), kind, sibling_busy, ns });
                 }
             }
         }
@@ -144,7 +144,7 @@ impl Planner {
         let plan = all.find(|plan| plan.number == number)?;
         let measured_ns = self.standing().measured_ns.filter(|_| current);
         Some(Expectations {
-            names: plan.schedule.units().units().iter().map(|unit| unit.name.clone()).collect(),
+            names: plan.schedule.units().units().iter().map(Unit::title).collect(),
             costs: Arc::clone(&plan.costs),
             ns_per_tick: self.ns_per_tick(),
             block_ns: measured_ns.or(plan.expected_ns),
@@ -232,7 +232,7 @@ impl Planner {
         }
         seats.apply(&mut self.team, &self.kinds);
         if adopted.known > 0 && self.steer != Steer::Fixed {
-            let Planned { units, schedule, expected } = self.planned(&self.base, &self.prices);
+            let Planned { units, schedule, expected } = self.planned_anew();
             self.auto.end_trial();
             self.send_plan(units, schedule, Some(expected), true)?;
         }

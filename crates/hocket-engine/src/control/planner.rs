@@ -48,6 +48,9 @@ const REMEMBERED: usize = 4096;
 /// How many earlier plans the planner remembers.
 const PAST_PLANS: usize = 8;
 
+/// The cells of a graph, by node.
+pub(super) type Nodes = [Option<Arc<NodeCell>>];
+
 pub(crate) struct Planner {
     pub(super) outbox: Outbox,
     /// Units before folding. Until they are priced, their costs are the declared ones.
@@ -92,6 +95,8 @@ pub(crate) struct Planner {
     pub(crate) services: Arc<Services>,
     /// How threads wait.
     pub(super) wait: Arc<ChosenWait>,
+    /// Whether plans have couples.
+    pub(super) couples: bool,
 }
 
 /// Nodes that replace those of the present plan.
@@ -191,6 +196,7 @@ impl Planner {
             map: Arc::clone(map),
             services: Arc::clone(services),
             wait: Arc::clone(wait),
+            couples: settings.couples.are_made(),
         };
         Ok((plan, inner))
     }
@@ -266,12 +272,18 @@ impl Planner {
         cut_for(kind, self.team.workers(), folded, prices, size)
     }
 
+    /// Couples chains for so many workers, if plans have couples. `nodes`: their cells, by node.
+    pub(super) fn coupled(&self, units: UnitGraph, nodes: &Nodes, workers: usize) -> UnitGraph {
+        let key = |node: NodeId| nodes[node.index()].as_ref()?.abreast_key.map(|key| key.number());
+        if self.couples { units.couple(&key, workers) } else { units }
+    }
+
     pub(super) fn replan(&mut self) -> Result<(), ControlError> {
         // If the present plan has no measured costs yet, earlier ones still hold.
         if self.learn().is_none() && self.prices.is_empty() {
             return Err(ControlError::NothingMeasured);
         }
-        let Planned { units, schedule, expected } = self.planned(&self.base, &self.prices);
+        let Planned { units, schedule, expected } = self.planned_anew();
         self.auto.end_trial();
         self.send_plan(units, schedule, Some(expected), true)
     }
@@ -289,7 +301,7 @@ impl Planner {
             Some(ScheduleKind::Critical) => Steer::Costs,
             Some(_) => Steer::Fixed,
         };
-        let Planned { units, schedule, expected } = self.planned(&self.base, &self.prices);
+        let Planned { units, schedule, expected } = self.planned_anew();
         let expected = (!self.prices.is_empty()).then_some(expected);
         let sent = self.send_plan(units, schedule, expected, true);
         match &sent {
@@ -299,17 +311,25 @@ impl Planner {
         sent
     }
 
+    /// Makes a schedule for the nodes of the newest plan, with what is known now.
+    pub(super) fn planned_anew(&self) -> Planned {
+        self.planned(&self.base, &self.prices, &self.cells.nodes)
+    }
+
     /// Makes a schedule for these units as the settings require.
-    pub(super) fn planned(&self, base: &UnitGraph, prices: &Prices) -> Planned {
+    fn planned(&self, base: &UnitGraph, prices: &Prices, nodes: &Nodes) -> Planned {
         let (units, overheads) = match (self.steer, prices.is_empty()) {
             (Steer::Auto, true) => {
-                let schedule = Schedule::plan(ScheduleKind::Serial, base, 1);
-                return Planned { units: base.clone(), schedule, expected: 0.0 };
+                let units = self.coupled(base.clone(), nodes, 1);
+                let schedule = Schedule::plan(ScheduleKind::Serial, &units, 1);
+                return Planned { units, schedule, expected: 0.0 };
             }
-            (Steer::Auto, false) => return self.best_known(base, prices),
+            (Steer::Auto, false) => return self.best_known(base, prices, nodes),
             (_, true) => (base.clone(), Overheads::NONE),
             (_, false) => (self.folded_and_cut(base, prices, self.kind), self.overheads),
         };
+        let workers = if self.kind == ScheduleKind::Serial { 1 } else { self.team.workers() };
+        let units = self.coupled(units, nodes, workers);
         let schedule = Schedule::plan_with(self.kind, &units, &self.team, overheads);
         let expected = best(&units, &self.team, self.overheads).expected;
         Planned { units, schedule, expected }
@@ -429,7 +449,7 @@ impl Planner {
             let price = origin.and_then(|origin| self.prices.get(origin));
             price.into_iter().for_each(|price| prices.set(NodeId(head as u32), price));
         }
-        let Planned { units, schedule, .. } = self.planned(&base, &prices);
+        let Planned { units, schedule, .. } = self.planned(&base, &prices, &nodes);
         let verified = VerifiedSchedule::verify(units, schedule).map_err(ControlError::from)?;
         let before = Before {
             units: &self.base,

@@ -6,6 +6,7 @@ use hocket_plan::schedule::Overheads;
 use hocket_plan::{ScheduleKind, SiblingPolicy};
 use hocket_rt::Strategy;
 
+use crate::block::abreast::Kernel;
 use crate::block::times::period_ns;
 
 /// How long `hybrid` usually spins inside a block. A thread that has blocked comes some 25 µs after its
@@ -40,6 +41,28 @@ pub enum Steer {
     /// Kind and number of workers are chosen by what a block is expected to take, beginning with the
     /// serial walk; the settings' own schedule is not looked at.
     Auto,
+}
+
+/// Whether equal effects of two strips run as one, in one vector. The output is the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Couples {
+    /// Each chain runs by itself.
+    Never,
+    /// Where this CPU has registers for it.
+    WhereTheyPay,
+    /// On every CPU: for tests.
+    Always,
+}
+
+impl Couples {
+    /// Whether plans have couples here.
+    pub(crate) fn are_made(self) -> bool {
+        match self {
+            Couples::Never => false,
+            Couples::WhereTheyPay => Kernel::here().pays(),
+            Couples::Always => true,
+        }
+    }
 }
 
 /// Which thread frees processors and calls their main sides ([`hocket_dsp::host`]).
@@ -91,6 +114,8 @@ pub struct Settings {
     pub found_before: Option<ScheduleKind>,
     /// Which thread frees processors and calls their main sides.
     pub main_thread: MainThread,
+    /// Whether equal effects of two strips run as one.
+    pub couples: Couples,
 }
 
 /// Why settings are refused.
@@ -152,6 +177,7 @@ impl Settings {
             overheads: Overheads::MEASURED_NS,
             found_before: None,
             main_thread: MainThread::Own,
+            couples: Couples::Never,
         }
     }
 

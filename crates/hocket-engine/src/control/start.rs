@@ -104,6 +104,11 @@ impl Engine {
         let team = seating.team();
         let units = prepared.units.clone();
         let units = cut_for(kind, team.workers(), units, &Prices::new(), PartSize::UNPRICED);
+        let workers = if kind == ScheduleKind::Serial { 1 } else { team.workers() };
+        let units = match settings.couples.are_made() {
+            true => units.couple(&|node| abreast_key(&prepared, node), workers),
+            false => units,
+        };
         let verified = VerifiedSchedule::plan_for(kind, units, &team)?;
         Self::start_verified(prepared, verified, settings, seating)
     }
@@ -192,6 +197,11 @@ impl Engine {
         }
         Ok(engine)
     }
+}
+
+fn abreast_key(prepared: &Prepared, node: NodeId) -> Option<u16> {
+    let processor = prepared.processors.get(node.index())?.as_ref()?;
+    processor.abreast_key().map(|key| key.number())
 }
 
 fn lanes(prepared: &Prepared, map: &Arc<TempoMap>) -> Result<FirstLanes, EngineError> {

@@ -55,7 +55,7 @@ impl Engine {
         frame.fill(self, &self.last.times);
         let units = self.schedule().units().units().iter();
         // block-path: as above.
-        let names = units.map(|unit| unit.name.clone()).collect();
+        let names = units.map(|unit| unit.title()).collect();
         frame.trace(&EngineThreads::of(self), names, &self.rate)
     }
 }

@@ -8,8 +8,8 @@ use hocket_engine::time::{
     LanePoint, LoopRange, Shape, TimeBase, TimedCommand, Transport, TransportCommand,
 };
 use hocket_engine::{
-    Applied, Edit, EditError, Editor, EffectAt, Engine, LaneSpec, LaneTarget, Policy, Settings,
-    Steer, VirtualDevice,
+    Applied, Couples, Edit, EditError, Editor, EffectAt, Engine, LaneSpec, LaneTarget, Policy,
+    Settings, Steer, VirtualDevice,
 };
 use hocket_plan::session::{
     Clip, Destination, Group, GroupId, Return, ReturnId, Send, Session, Strip, StripId, Tap, Track,
@@ -20,8 +20,17 @@ use hocket_rt::Strategy;
 use crate::stage::{self, FRAMES, RATE_HZ};
 
 fn start(schedule: ScheduleKind, steer: Steer, workers: usize) -> (Engine, Editor) {
+    start_with(schedule, steer, workers, Couples::Never)
+}
+
+fn start_with(
+    schedule: ScheduleKind,
+    steer: Steer,
+    workers: usize,
+    couples: Couples,
+) -> (Engine, Editor) {
     let policy = Policy { schedule, sibling: SiblingPolicy::All, wait: Strategy::Hybrid };
-    let settings = Settings { steer, ..stage::settings(policy) };
+    let settings = Settings { steer, couples, ..stage::settings(policy) };
     let seating = stage::seating(policy.sibling, workers);
     Editor::start(stage::session(), stage::media(), settings, seating).unwrap()
 }
@@ -247,16 +256,15 @@ fn replay(edits: &[Applied], moved: &[(usize, TransportCommand)], blocks: usize)
 }
 
 /// Plays on a thread of its own until the edits are done; returns the sound, the edits, the song's moves and the blocks
-/// that were late because of edits.
+/// that were late because of edits. The last number: blocks with couples.
 fn play_and_edit(
-    schedule: ScheduleKind,
-    steer: Steer,
-    workers: usize,
+    (schedule, steer, workers): (ScheduleKind, Steer, usize),
     edits: usize,
-) -> (Vec<u32>, Vec<Applied>, Moved, [u64; 2]) {
-    let (mut engine, mut editor) = start(schedule, steer, workers);
+    couples: Couples,
+) -> (Vec<u32>, Vec<Applied>, Moved, [u64; 3]) {
+    let (mut engine, mut editor) = start_with(schedule, steer, workers, couples);
     let (done, sent) = (AtomicBool::new(false), Sent::default());
-    let (mut bits, mut late, mut moved) = (Vec::new(), [0; 2], Moved::new());
+    let (mut bits, mut late, mut moved) = (Vec::new(), [0; 3], Moved::new());
     let (mut block, mut transport) = (0, engine.transport().clone());
     let applied = std::thread::scope(|scope| {
         let editing = scope.spawn(|| {
@@ -273,6 +281,8 @@ fn play_and_edit(
             let by_edits = times.is_late() && times.slack_ns() + times.orders_ns as i64 >= 0;
             late[0] += u64::from(times.is_late());
             late[1] += u64::from(by_edits);
+            let mut units = engine.schedule().units().units().iter();
+            late[2] += u64::from(units.any(|unit| !unit.couples.is_empty()));
             !done.load(SeqCst)
         });
         editing.join().unwrap()
@@ -328,8 +338,18 @@ pub fn most_edits() -> usize {
 }
 
 fn check_against_replay(schedule: ScheduleKind, steer: Steer, workers: usize, edits: usize) {
+    check_coupled_against_replay((schedule, steer, workers), edits, Couples::Never);
+}
+
+/// Returns how many blocks had couples. The replay has none.
+fn check_coupled_against_replay(
+    (schedule, steer, workers): (ScheduleKind, Steer, usize),
+    edits: usize,
+    couples: Couples,
+) -> u64 {
     let edits = edits.min(most_edits());
-    let (bits, applied, moved, late) = play_and_edit(schedule, steer, workers, edits);
+    let how = (schedule, steer, workers);
+    let (bits, applied, moved, late) = play_and_edit(how, edits, couples);
     assert_eq!(applied.len(), edits);
     let blocks = bits.len() / (2 * FRAMES);
     let expected = replay(&applied, &moved, blocks);
@@ -345,6 +365,23 @@ fn check_against_replay(schedule: ScheduleKind, steer: Steer, workers: usize, ed
     println!("{counts:?}");
     let missing: Vec<_> = KINDS.iter().filter(|kind| !counts.contains_key(**kind)).collect();
     assert!(edits < 10_000 || missing.is_empty(), "never came up: {missing:?}");
+    late[2]
+}
+
+#[test]
+fn edits_of_strips_abreast_sound_as_replayed_one_by_one() {
+    let _alone = stage::alone();
+    let mut coupled = 0;
+    for (schedule, steer, workers) in [
+        (ScheduleKind::Serial, Steer::Fixed, 1),
+        (ScheduleKind::Dataflow, Steer::Fixed, 2),
+        (ScheduleKind::Critical, Steer::Costs, 2),
+        (ScheduleKind::Critical, Steer::Auto, 2),
+    ] {
+        let how = (schedule, steer, workers);
+        coupled += check_coupled_against_replay(how, 1500, Couples::Always);
+    }
+    assert!(coupled > 0 || most_edits() < 1500, "no block had a couple");
 }
 
 #[test]

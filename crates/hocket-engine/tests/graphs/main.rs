@@ -9,6 +9,7 @@ use hocket_engine::{
 #[path = "../common/clicks.rs"]
 mod clicks;
 
+mod abreast;
 mod background;
 mod chase;
 mod edits;

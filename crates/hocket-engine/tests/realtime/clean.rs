@@ -1,6 +1,6 @@
 //! Every way of running a block keeps to its promises.
 
-use hocket_engine::{Engine, FlightSettings, Seating, Settings, flight};
+use hocket_engine::{Couples, Engine, FlightSettings, Seating, Settings, flight};
 use hocket_machine::Topology;
 use hocket_plan::{ScheduleKind, SiblingPolicy};
 use hocket_rt::Strategy;
@@ -46,6 +46,24 @@ fn pinned_seats_leave_no_trace_of_the_system() {
         check(&mut engine, MANY, &format!("{policy}, {workers} workers here"));
         if let Some(why) = &entered.report.why {
             println!("leader: {why}");
+        }
+    }
+}
+
+#[test]
+fn strips_abreast_leave_no_trace_of_the_system() {
+    let _alone = stage::alone();
+    watching::announce("strips_abreast_leave_no_trace_of_the_system");
+    for schedule in ScheduleKind::ALL {
+        for workers in [1, 2] {
+            let policy = stage::policy(schedule, SiblingPolicy::All, Strategy::Hybrid);
+            let seating =
+                Seating::described(&stage::paired_cores(1), policy.sibling, Some(workers)).unwrap();
+            let settings = Settings { couples: Couples::Always, ..stage::ordinary(policy) };
+            let mut engine = Engine::start(stage::session_of_equals(), settings, seating).unwrap();
+            let mut units = engine.schedule().units().units().iter();
+            assert!(units.any(|unit| !unit.couples.is_empty()), "{policy}: no strips abreast");
+            check(&mut engine, ONCE_AROUND, &format!("{policy}, abreast"));
         }
     }
 }

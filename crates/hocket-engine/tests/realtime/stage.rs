@@ -56,6 +56,17 @@ pub fn session_of_everything() -> Prepared {
     prepare_session(&session, &pool, RATE_HZ, Fusing::Chains).unwrap()
 }
 
+/// Tracks that are all alike: two equalisers each.
+pub fn session_of_equals() -> Prepared {
+    let (mut session, pool) = everything();
+    let equals = |index| Track {
+        output: Destination::Master,
+        ..track(index, vec![default_effect("eq"), default_effect("eq")])
+    };
+    session.tracks = (0..12).map(equals).collect();
+    prepare_session(&session, &pool, RATE_HZ, Fusing::Chains).unwrap()
+}
+
 /// The session and its audio.
 pub fn everything() -> (Session, MediaPool) {
     let media = vec![Media { path: PathBuf::from("noise"), resample: false }];

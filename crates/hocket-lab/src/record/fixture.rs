@@ -143,6 +143,7 @@ impl Shape {
             schedule: schedule.into(),
             sibling: sibling.into(),
             wait: wait.into(),
+            lanes: false,
             twin,
             effect_here: (!self.pairs && sibling != "off")
                 .then(|| "no two seats share a core here, so this is the same as 'off'".into()),

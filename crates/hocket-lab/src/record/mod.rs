@@ -192,6 +192,9 @@ pub struct Variant {
     pub sibling: String,
     /// Way of waiting.
     pub wait: String,
+    /// Whether equal effects of two strips ran as one, where that was possible.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lanes: bool,
     /// Whether this is the first variant measured again: what it shows as a difference is noise.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub twin: bool,

@@ -263,12 +263,13 @@ impl Shared {
     }
 }
 
-/// Whether the variant can differ from the reference in nothing but its name: same schedule and wait, and
+/// Whether the variant can differ from the reference in nothing but its name: same schedule, wait and lanes, and
 /// a sibling policy that means `off` here, as the reference's does.
 fn cannot_differ(record: &BenchRecord, variant: &Variant) -> bool {
     let is_off = |it: &Variant| it.sibling == "off" || it.effect_here.is_some();
     record.variants.first().is_some_and(|first| {
         let same = variant.schedule == first.schedule && variant.wait == first.wait;
+        let same = same && variant.lanes == first.lanes;
         same && is_off(first) && variant.effect_here.is_some()
     })
 }

@@ -71,10 +71,8 @@ impl UnitGraph {
     fn links_exist(&self) -> bool {
         let exists = |id: &UnitId| id.index() < self.units.len();
         self.units.iter().all(|unit| {
-            let inputs = unit.all_inputs().all(|input| match input.from {
-                Source::Unit(from) => exists(&from),
-                Source::Folded(_) | Source::Port(_) => true,
-            });
+            let inputs =
+                unit.all_inputs().all(|input| input.from.unit().as_ref().is_none_or(exists));
             inputs && unit.predecessors.iter().chain(&unit.successors).all(exists)
         })
     }
@@ -84,7 +82,7 @@ impl UnitGraph {
         let unit = &self.units[id.index()];
         let onward = |input: &UnitInput| match input.from {
             Source::Unit(from) => self.units[from.index()].is_part(),
-            Source::Folded(_) | Source::Port(_) => false,
+            Source::Folded(_) | Source::Coupled(..) | Source::Port(_) => false,
         };
         unit.is_part() || unit.inputs.first().is_some_and(onward)
     }
@@ -139,10 +137,7 @@ fn connect(units: &mut [Unit], to: usize, before: Option<UnitId>, own: &[UnitInp
     let rows = own.first().map_or(0, |input| input.span.count);
     let part = before.map(|part| UnitInput::onward(part, rows));
     let inputs: Vec<UnitInput> = part.into_iter().chain(own.iter().copied()).collect();
-    let unit_of = |input: &UnitInput| match input.from {
-        Source::Unit(from) => Some(from),
-        Source::Folded(_) | Source::Port(_) => None,
-    };
+    let unit_of = |input: &UnitInput| input.from.unit();
     let mut predecessors: Vec<UnitId> = inputs.iter().filter_map(unit_of).collect();
     predecessors.sort_unstable();
     predecessors.dedup();

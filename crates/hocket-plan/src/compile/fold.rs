@@ -13,7 +13,8 @@ impl UnitGraph {
     /// Folds units into their only successor, cheapest first, as long as the successor's cost stays
     /// within `limit` (in the measure of the costs).
     ///
-    /// The output stays the same, bit for bit: each chain keeps its bus, and sums keep their order.
+    /// The output stays the same, bit for bit: each chain keeps its bus, and sums keep their order. Units whose chains are
+    /// coupled already stay as they are.
     ///
     /// Cost: O(n log n) in units plus edges.
     pub fn fold(self, limit: f64) -> UnitGraph {
@@ -38,13 +39,14 @@ impl Folder {
     /// Whether anything was folded.
     fn fold_into(&mut self, to: usize) -> bool {
         let id = UnitId(to as u32);
-        if self.units[to].nodes.is_empty() {
+        if self.units[to].nodes.is_empty() || !self.units[to].couples.is_empty() {
             return false;
         }
         // Parts of sums stay where they are; they are made of what is folded already.
         let part = |from: &UnitId| self.units[from.index()].is_part();
-        let whole =
-            |from: &UnitId| !part(from) && !self.units[from.index()].predecessors.iter().any(part);
+        let coupled = |from: &UnitId| !self.units[from.index()].couples.is_empty();
+        let sums_whole = |from: &UnitId| !self.units[from.index()].predecessors.iter().any(part);
+        let whole = |from: &UnitId| !part(from) && !coupled(from) && sums_whole(from);
         let only_reader =
             |from: &UnitId| self.units[from.index()].successors == [id] && whole(from);
         let mut candidates: Vec<UnitId> =
@@ -132,9 +134,7 @@ fn renumbered(mut unit: Unit, place: &[UnitId]) -> Unit {
         *id = place[id.index()];
     }
     for input in unit.all_inputs_mut() {
-        if let Source::Unit(from) = &mut input.from {
-            *from = place[from.index()];
-        }
+        input.from = input.from.renumbered(|from| place[from.index()]);
     }
     unit
 }

@@ -10,7 +10,7 @@ use crate::graph::NodeId;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Rule {
     /// R1: every index is in range: steps, inputs, predecessors and successors name existing units; inputs name existing
-    /// ports, lines and rows, and each line belongs to one input. An event input names the line of the node that writes
+    /// chains, ports, lines and rows, couples name two existing chains and no chain is in two couples, and each line belongs to one input. An event input names the line of the node that writes
     /// last in the chain that it reads.
     R1InRange,
     /// R2: every unit runs exactly once per block.
@@ -21,7 +21,7 @@ pub enum Rule {
     /// which has predecessors and nothing else, and of which there is one at most.
     R3OneWriter,
     /// R4: a chain reads only the buses of its unit's predecessors, and of chains folded into its unit
-    /// before it; never its own.
+    /// before it; never its own, and never the one that it is coupled with.
     R4ReadsPredecessors,
     /// R5: a unit starts after all its predecessors have finished, whatever the timing.
     R5Order,
@@ -94,6 +94,7 @@ impl VerifiedSchedule {
         check_links_in_range(&units)?;
         check_steps_in_range(&units, &schedule)?;
         check_writers(&units)?;
+        check_couples(&units)?;
         check_reads(&units)?;
         check_mirror(&units)?;
         check_barriers(&schedule)?;
@@ -197,10 +198,7 @@ fn check_shape(units: &UnitGraph, schedule: &Schedule) -> Result<(), Violation> 
 
 fn check_links_in_range(units: &UnitGraph) -> Result<(), Violation> {
     let named = units.units().iter().flat_map(|unit| {
-        let inputs = unit.all_inputs().filter_map(|input| match input.from {
-            Source::Unit(from) => Some(from),
-            Source::Folded(_) | Source::Port(_) => None,
-        });
+        let inputs = unit.all_inputs().filter_map(|input| input.from.unit());
         let around = unit.predecessors.iter().chain(&unit.successors).copied();
         inputs.chain(around)
     });
@@ -259,6 +257,23 @@ fn is_sound_part(units: &UnitGraph, id: UnitId) -> bool {
         && reads == 1
 }
 
+/// Whether all couples are made of two chains.
+fn check_couples(units: &UnitGraph) -> Result<(), Violation> {
+    let apart =
+        |couples: &[u32]| couples.windows(2).all(|two| two[0] < two[1] && two[1] - two[0] > 1);
+    let is_wrong = |unit: &Unit| {
+        let exist = unit.couples.iter().all(|place| (*place as usize) < unit.folded.len());
+        !exist || !apart(&unit.couples)
+    };
+    match units.units().iter().position(is_wrong) {
+        Some(i) => broken(
+            Rule::R1InRange,
+            format!("unit {i} has the couples {:?}", units.units()[i].couples),
+        ),
+        None => Ok(()),
+    }
+}
+
 fn check_reads(units: &UnitGraph) -> Result<(), Violation> {
     for (i, unit) in units.units().iter().enumerate() {
         let folded = unit.folded.iter().map(|chain| &chain.inputs);
@@ -276,8 +291,13 @@ fn check_reads(units: &UnitGraph) -> Result<(), Violation> {
 /// Whether the chain at `place` of unit `i` (the unit's own chain is the last) may read `input`.
 fn may_read(unit: &Unit, i: usize, place: usize, input: &UnitInput) -> bool {
     match input.from {
-        Source::Unit(from) => from.index() != i && unit.predecessors.binary_search(&from).is_ok(),
-        Source::Folded(index) => (index as usize) < place,
+        Source::Unit(from) | Source::Coupled(from, _) => {
+            from.index() != i && unit.predecessors.binary_search(&from).is_ok()
+        }
+        Source::Folded(index) => {
+            let coupled = unit.couples.contains(&index) && index as usize + 1 == place;
+            (index as usize) < place && !coupled
+        }
         // A port is written before the block begins; `check_rows` looks whether it exists.
         Source::Port(_) => true,
     }
@@ -333,6 +353,9 @@ fn rows_exist(units: &UnitGraph, unit: &Unit, own: u16, input: &UnitInput) -> bo
     let source = match input.from {
         Source::Unit(from) => Some(units.units()[from.index()].rows),
         Source::Folded(index) => unit.folded.get(index as usize).map(|chain| chain.rows),
+        Source::Coupled(from, index) => {
+            units.units()[from.index()].folded.get(index as usize).map(|chain| chain.rows)
+        }
         Source::Port(PortId(port)) => units.ports().get(port as usize).map(of_port),
     };
     let reaches =
@@ -352,7 +375,8 @@ fn event_line_exists(units: &UnitGraph, unit: &Unit, input: &UnitInput) -> bool 
     let nodes = match input.from {
         Source::Unit(from) => Some(&units.units()[from.index()].nodes),
         Source::Folded(index) => unit.folded.get(index as usize).map(|chain| &chain.nodes),
-        Source::Port(_) => None,
+        // Chains with events are never coupled.
+        Source::Coupled(..) | Source::Port(_) => None,
     };
     let line = units.event_lines().get(line.0 as usize);
     let writer = line.map(|line| line.from);

@@ -102,6 +102,9 @@ fn breakings(rule: Rule) -> &'static [(&'static str, Breaking)] {
             ("an input names no unit", r1_input),
             ("a predecessor names no unit", r1_predecessor),
             ("a successor names no unit", r1_successor),
+            ("a couple of one chain", r1_couple_alone),
+            ("a chain in two couples", r1_couples_overlap),
+            ("an input names no coupled chain", r1_coupled),
         ],
         Rule::R2Once => &[
             ("a step is lost", r2_lost),
@@ -125,6 +128,7 @@ fn breakings(rule: Rule) -> &'static [(&'static str, Breaking)] {
             ("a unit reads itself", r4_self),
             ("a unit reads itself and is its own predecessor", r4_own_predecessor),
             ("a unit reads a stranger", r4_stranger),
+            ("a chain reads the one that it is coupled with", r4_coupled),
         ],
         Rule::R5Order => &[
             ("two dependent units swapped", r5_swap),
@@ -186,6 +190,44 @@ fn r1_successor(mut parts: Parts, random: &mut Random) -> Option<Parts> {
     let unknown = UnitId(parts.units.len() as u32);
     let id = random.pick(&parts.ids())?;
     parts.unit(id).successors.push(unknown);
+    Some(parts)
+}
+
+fn r1_couple_alone(mut parts: Parts, random: &mut Random) -> Option<Parts> {
+    let id = random.pick(&parts.ids())?;
+    let alone = parts.unit(id).folded.len() as u32;
+    parts.unit(id).couples.push(alone);
+    Some(parts)
+}
+
+/// Every two chains that wait for the same others in one unit, planned anew; and one of these units.
+fn with_couples(mut parts: Parts, random: &mut Random) -> Option<(Parts, UnitId)> {
+    parts.units = parts.graph().couple(&|_| Some(0), 1).units().to_vec();
+    parts.replan();
+    assert!(parts.verify().is_ok(), "nothing is broken yet");
+    let coupled = |id: &UnitId| !parts.units[id.index()].couples.is_empty();
+    let coupled: Vec<UnitId> = parts.ids().into_iter().filter(coupled).collect();
+    let id = random.pick(&coupled)?;
+    Some((parts, id))
+}
+
+fn r1_couples_overlap(parts: Parts, random: &mut Random) -> Option<Parts> {
+    let (mut parts, id) = with_couples(parts, random)?;
+    parts.unit(id).couples.push(0);
+    Some(parts)
+}
+
+fn r1_coupled(parts: Parts, random: &mut Random) -> Option<Parts> {
+    let (mut parts, from) = with_couples(parts, random)?;
+    let to = random.pick(&parts.unit(from).successors.clone())?;
+    let nobody = Source::Coupled(from, parts.unit(from).folded.len() as u32);
+    parts.unit(to).inputs.push(UnitInput::stereo(nobody, 1.0));
+    Some(parts)
+}
+
+fn r4_coupled(parts: Parts, random: &mut Random) -> Option<Parts> {
+    let (mut parts, id) = with_couples(parts, random)?;
+    parts.unit(id).inputs.push(UnitInput::stereo(Source::Folded(0), 1.0));
     Some(parts)
 }
 
@@ -649,6 +691,7 @@ fn unit(nodes: &[u32], predecessors: &[u32], successors: &[u32]) -> Unit {
     let ids = |ids: &[u32]| ids.iter().map(|id| UnitId(*id)).collect();
     Unit {
         folded: Vec::new(),
+        couples: Vec::new(),
         name: "alone: work".into(),
         nodes: nodes.iter().map(|node| NodeId(*node)).collect(),
         inputs: Vec::new(),

@@ -10,31 +10,40 @@ use hocket_plan::{
 };
 use proptest::prelude::*;
 
-use crate::random::{cases, fusings, recipes, wide_recipes};
+use crate::random::{cases, couple_recipes, fusings, recipes, wide_recipes};
 
 /// A walk through all chains with a number for a bus: the last bus, to the bit.
 fn walk(units: &UnitGraph) -> u32 {
-    let mut buses = vec![0.0f32; units.units().len()];
+    // By unit: the buses of its chains, the own one last.
+    let mut buses: Vec<Vec<f32>> = vec![Vec::new(); units.units().len()];
+    let last_of = |buses: &Vec<f32>| *buses.last().expect("the unit's own chain");
     for (i, unit) in units.units().iter().enumerate() {
         let mut own: Vec<f32> = Vec::new();
         let chains = unit.folded.iter().map(|chain| (&chain.inputs, &chain.nodes));
         for (inputs, nodes) in chains.chain([(&unit.inputs, &unit.nodes)]) {
             let bus = |input: &UnitInput| match input.from {
-                Source::Unit(from) => buses[from.index()],
+                Source::Unit(from) => last_of(&buses[from.index()]),
+                Source::Coupled(from, index) => buses[from.index()][index as usize],
                 Source::Folded(index) => own[index as usize],
                 Source::Port(_) => 0.5,
             };
             let sum = inputs.iter().fold(0.0f32, |sum, input| sum + input.gain_lin * bus(input));
             own.push(nodes.iter().fold(sum, |bus, node| (bus + 0.1 + node.0 as f32).sin()));
         }
-        buses[i] = own.pop().expect("the unit's own chain");
+        buses[i] = own;
     }
-    buses[units.last().index()].to_bits()
+    last_of(&buses[units.last().index()]).to_bits()
 }
 
 /// Whether a unit goes on with a part of its sum.
 fn cut_before(units: &UnitGraph, unit: &Unit) -> bool {
     unit.predecessors.iter().any(|from| units.units()[from.index()].is_part())
+}
+
+/// The keys of a chain's nodes.
+fn keys(unit: &Unit, place: u32, key: &dyn Fn(NodeId) -> Option<u16>) -> Vec<Option<u16>> {
+    let nodes = unit.folded.get(place as usize).map_or(&unit.nodes, |chain| &chain.nodes);
+    nodes.iter().map(|node| key(*node)).collect()
 }
 
 fn makespan(units: &UnitGraph, workers: usize) -> f64 {
@@ -82,6 +91,39 @@ proptest! {
         }
         // What is folded later leaves the parts alone.
         let later = cut.clone().fold(1000.0);
+        prop_assert_eq!(walk(&later), walk(&plain));
+        prop_assert!(VerifiedSchedule::plan(ScheduleKind::Dataflow, later, 2).is_ok());
+    }
+
+    #[test]
+    fn pairs_keep_nodes_order_and_sound(
+        recipe in couple_recipes(60), fusing in fusings(), kinds in 1..4u32, fold in any::<bool>(), workers in 1..4usize,
+    ) {
+        let plain = UnitGraph::compile(&recipe.graph(), fusing).unwrap();
+        let whole = if fold { plain.clone().fold(300.0) } else { plain.clone() };
+        let whole = whole.cut_sums(&Prices::new(), PartSize { inputs: 3, cost: 0.0 });
+        let key = |node: NodeId| (node.0 % 3 > 0).then_some((node.0 % kinds) as u16);
+        let coupled = whole.clone().couple(&key, workers);
+        prop_assert_eq!(walk(&coupled), walk(&plain));
+        prop_assert!((coupled.total_cost() - whole.total_cost()).abs() < 1e-6 * whole.total_cost());
+        for kind in ScheduleKind::ALL {
+            let verified = VerifiedSchedule::plan(kind, coupled.clone(), workers);
+            prop_assert!(verified.is_ok(), "{:?}", verified.err());
+        }
+        for unit in coupled.units() {
+            for place in &unit.couples {
+                prop_assert_eq!(keys(unit, *place, &key), keys(unit, place + 1, &key));
+            }
+        }
+        if workers > 1 {
+            let share = whole.total_cost() / workers as f64;
+            let longest = whole.critical_path_cost().max(share) * (1.0 + 1e-9);
+            prop_assert!(coupled.critical_path_cost() <= longest);
+            let units = |graph: &UnitGraph| graph.units().iter().filter(|unit| !unit.nodes.is_empty()).count();
+            prop_assert!(units(&coupled) == units(&whole) || units(&coupled) >= 3 * workers);
+        }
+        // What is folded or cut later leaves the couples alone.
+        let later = coupled.clone().fold(1000.0).cut_sums(&Prices::new(), PartSize { inputs: 2, cost: 0.0 });
         prop_assert_eq!(walk(&later), walk(&plain));
         prop_assert!(VerifiedSchedule::plan(ScheduleKind::Dataflow, later, 2).is_ok());
     }
@@ -264,4 +306,82 @@ fn a_sum_costs_what_its_parts_were_measured_to_cost() {
     );
     let size = PartSize { cost: 600.0, ..PartSize::UNPRICED };
     assert_eq!(whole.clone().priced(&prices).cut_sums(&prices, size), whole.priced(&prices));
+}
+
+/// Strips that play, go through an equaliser (key 1) or two and reach the master.
+fn strips(chains: &[&[u32]], cost: f64) -> Graph {
+    let mut graph = Graph::default();
+    let (mut number, mut ends) = (0, Vec::new());
+    for (strip, kinds) in chains.iter().enumerate() {
+        let mut before = None;
+        for kind in *kinds {
+            let inputs = before.map(|from| Edge::new(from, 1.0)).into_iter().collect();
+            let (name, kind) = (format!("strip {strip}: {kind}"), NodeKind::Custom(*kind));
+            let (latency_frames, ports) = (0, Default::default());
+            graph.add(Node { name, kind, inputs, cost, latency_frames, ports }).unwrap();
+            before = Some(NodeId(number));
+            number += 1;
+        }
+        ends.extend(before);
+    }
+    let inputs = ends.into_iter().map(|from| Edge::new(from, 1.0)).collect();
+    let (name, kind, cost) = ("master: sum".into(), NodeKind::Custom(0), 1.0);
+    graph
+        .add(Node { name, kind, inputs, cost, latency_frames: 0, ports: Default::default() })
+        .unwrap();
+    graph
+}
+
+fn coupled(graph: &Graph, workers: usize) -> Vec<String> {
+    let key = |node: NodeId| match graph.nodes()[node.index()].kind {
+        NodeKind::Custom(kind) if kind > 0 => Some(kind as u16),
+        _ => None,
+    };
+    let units = UnitGraph::compile(graph, Fusing::Chains).unwrap().couple(&key, workers);
+    let couples = units.units().iter().filter(|unit| !unit.couples.is_empty());
+    let mut titles: Vec<String> = couples.map(Unit::title).collect();
+    titles.sort();
+    titles
+}
+
+#[test]
+fn strips_with_the_same_effects_make_pairs() {
+    let one = [&[0, 1, 0][..], &[0, 2], &[0, 1, 0], &[0, 0], &[0, 0], &[0, 1, 0]];
+    assert_eq!(coupled(&strips(&one, 10.0), 1), ["strip 0: 0, 1, 0 | strip 2: 0, 1, 0"]);
+    let none = [&[0, 1][..], &[0, 2], &[1, 0], &[0, 0], &[0, 0]];
+    assert_eq!(coupled(&strips(&none, 10.0), 1), [""; 0]);
+}
+
+#[test]
+fn enough_units_stay_for_every_worker() {
+    let all = [&[0u32, 1][..]; 12];
+    // The master is one, too.
+    for (workers, couples) in [(1, 6), (2, 6), (3, 4), (4, 1), (5, 0), (8, 0)] {
+        let found = coupled(&strips(&all, 10.0), workers);
+        assert_eq!(found.len(), couples, "{workers} workers: {found:?}");
+    }
+}
+
+#[test]
+fn no_pair_makes_the_longest_path_longer_than_a_share_of_the_block() {
+    // Two long strips and many short ones: the long ones together would take longer than half of all.
+    let short = [&[0u32, 0][..]; 8];
+    let long = [&[0u32, 1, 0, 0, 0, 0, 0, 0, 0, 0][..]; 2];
+    let graph = strips(&[&long[..], &short[..]].concat(), 10.0);
+    assert_eq!(coupled(&graph, 2), [""; 0]);
+    assert_eq!(coupled(&graph, 1).len(), 1);
+}
+
+#[test]
+fn folded_chains_are_paired_where_they_stand() {
+    let graph = strips(&[&[0, 1], &[0, 1], &[0, 2], &[0, 1]], 10.0);
+    let key = |node: NodeId| match graph.nodes()[node.index()].kind {
+        NodeKind::Custom(kind) if kind > 0 => Some(kind as u16),
+        _ => None,
+    };
+    let folded = UnitGraph::compile(&graph, Fusing::Chains).unwrap().fold(1000.0);
+    let folded = folded.couple(&key, 2);
+    let [unit] = folded.units() else { panic!("all in one") };
+    assert_eq!((unit.folded.len(), &unit.couples[..]), (4, &[0][..]));
+    assert_eq!(unit.title(), "master: sum");
 }

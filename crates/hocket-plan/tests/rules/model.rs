@@ -258,10 +258,7 @@ impl<'a> Model<'a> {
 
 /// Whose bus an input reads; the model's units have nothing folded into them.
 fn unit_of(input: &UnitInput) -> Option<UnitId> {
-    match input.from {
-        Source::Unit(from) => Some(from),
-        Source::Folded(_) | Source::Port(_) => None,
-    }
+    input.from.unit()
 }
 
 fn run_at_random(parts: &Parts, random: &mut Random) -> Result<f32, Failure> {

@@ -93,6 +93,18 @@ pub fn wide_recipes(max: usize) -> impl Strategy<Value = Recipe> {
     prop::collection::vec(node(0..=30, 0..60), 1..=max).prop_map(Recipe)
 }
 
+/// Graphs with many chains that wait for the same nodes.
+pub fn couple_recipes(max: usize) -> impl Strategy<Value = Recipe> {
+    let nodes = |node: BoxedStrategy<NodeRecipe>| prop::collection::vec(node, 1..=max);
+    prop_oneof![
+        1 => nodes(node(0..=0, 0..1usize)),
+        2 => nodes(prop_oneof![node(0..=0, 0..1usize), node(1..=1, 0..1usize)].boxed()),
+        1 => nodes(node(0..=1, 0..40usize)),
+        1 => nodes(node(0..=3, 0..200usize)),
+    ]
+    .prop_map(Recipe)
+}
+
 fn node(
     fan_in: std::ops::RangeInclusive<usize>,
     back: std::ops::Range<usize>,

@@ -21,7 +21,7 @@ use indicatif::ProgressBar;
 use rustix::process::{Pid, Signal, getppid, kill_process, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 
-use crate::cli::BenchArgs;
+use crate::cli::{BenchArgs, LanesArg};
 use crate::failure::{Exit, Failure};
 use crate::load::project::windows_for;
 use crate::load::streams::{DiskUse, Wait};
@@ -164,6 +164,8 @@ impl Start<'_> {
         let variants = || plan.variants.iter();
         option("--policy", distinct(variants().map(|variant| variant.policy.sibling.name())));
         option("--schedule", distinct(variants().map(|variant| variant.schedule_name())));
+        let lanes = variants().map(|variant| LanesArg::of(variant.couples).name());
+        option("--lanes", distinct(lanes));
         option("--wait", distinct(variants().map(|variant| variant.policy.wait.name())));
         option("--seat-wait", plan.seat_wait.name().into());
         let disturb: Vec<String> = plan.disturb.iter().map(ToString::to_string).collect();

@@ -6,7 +6,7 @@ use clap::Args;
 use hocket_engine::Settings;
 
 use super::choices::{
-    DiskArgs, IsolateArgs, ProjectArgs, ScheduleArg, SiblingChoice, WaitArg, at_least_one,
+    DiskArgs, IsolateArgs, LanesArg, ProjectArgs, ScheduleArg, SiblingChoice, WaitArg, at_least_one,
 };
 use crate::profile::ProfileArgs;
 
@@ -52,6 +52,9 @@ pub struct BenchArgs {
     /// Schedules to compare [default: the machine profile's, or dataflow].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub schedule: Vec<ScheduleArg>,
+    /// Whether equal effects of two strips run in the lanes of one vector; `off,auto` compares both.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "off")]
+    pub lanes: Vec<LanesArg>,
     /// Waits to compare: how workers wait inside a block [default: the machine profile's, or hybrid].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub wait: Vec<WaitArg>,

@@ -99,6 +99,42 @@ impl ScheduleArg {
     }
 }
 
+/// Whether equal effects of two strips run in the lanes of one vector, on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LanesArg {
+    /// Each strip by itself.
+    Off,
+    /// Two strips with equal effects together, where this CPU has registers that are wide enough.
+    Auto,
+}
+
+impl LanesArg {
+    /// As on the command line.
+    pub fn of(couples: hocket_engine::Couples) -> LanesArg {
+        match couples {
+            hocket_engine::Couples::Never => LanesArg::Off,
+            _ => LanesArg::Auto,
+        }
+    }
+
+    /// As on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            LanesArg::Off => "off",
+            LanesArg::Auto => "auto",
+        }
+    }
+}
+
+impl From<LanesArg> for hocket_engine::Couples {
+    fn from(arg: LanesArg) -> Self {
+        match arg {
+            LanesArg::Off => Self::Never,
+            LanesArg::Auto => Self::WhereTheyPay,
+        }
+    }
+}
+
 /// Transports on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum TransportArg {

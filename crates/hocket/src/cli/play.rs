@@ -7,8 +7,8 @@ use hocket_devices::Connect;
 use hocket_engine::Settings;
 
 use super::choices::{
-    DiskArgs, IsolateArgs, ProjectArgs, ScheduleArg, SiblingChoice, TransportArg, WaitArg,
-    at_least_one,
+    DiskArgs, IsolateArgs, LanesArg, ProjectArgs, ScheduleArg, SiblingChoice, TransportArg,
+    WaitArg, at_least_one,
 };
 use super::named_file::NamedFile;
 use crate::play::{ListenAddress, TokenSource, USUAL_PORT};
@@ -70,6 +70,9 @@ pub struct PlayArgs {
     /// Which worker runs which unit when.
     #[arg(long, value_enum, default_value_t = ScheduleArg::Auto)]
     pub schedule: ScheduleArg,
+    /// Whether equal effects of two strips run in the lanes of one vector. The sound is the same.
+    #[arg(long, value_enum, default_value_t = LanesArg::Off)]
+    pub lanes: LanesArg,
     /// Who may run beside a worker on its core [default: auto with schedule auto, else off].
     #[arg(long, value_enum)]
     pub policy: Option<SiblingChoice>,

@@ -6,8 +6,8 @@ use clap::Args;
 use hocket_plan::SiblingPolicy;
 
 use super::choices::{
-    DiskArgs, DitherArg, FormatArg, IsolateArgs, ProjectArgs, ScheduleArg, SiblingChoice, WaitArg,
-    at_least_one,
+    DiskArgs, DitherArg, FormatArg, IsolateArgs, LanesArg, ProjectArgs, ScheduleArg, SiblingChoice,
+    WaitArg, at_least_one,
 };
 use super::named_file::NamedFile;
 use super::normalize::Normalize;
@@ -73,6 +73,9 @@ pub struct RenderArgs {
     /// Which worker runs which unit when [default: the machine profile's, or dataflow].
     #[arg(long, value_enum)]
     pub schedule: Option<ScheduleArg>,
+    /// Whether equal effects of two strips run in the lanes of one vector. The file is the same.
+    #[arg(long, value_enum, default_value_t = LanesArg::Off)]
+    pub lanes: LanesArg,
     /// Who may run beside a worker on its core.
     #[arg(long, value_enum, default_value_t = SiblingChoice::Policy(SiblingPolicy::All))]
     pub policy: SiblingChoice,

@@ -173,6 +173,7 @@ fn arguments(render: &RenderJob, session: &Path, audio: &Path) -> RenderArgs {
         stems: None,
         workers: None,
         schedule: Some(ScheduleArg::Dataflow),
+        lanes: crate::cli::LanesArg::Off,
         policy: if render.siblings { SiblingPolicy::All } else { SiblingPolicy::Off }.into(),
         wait: Some(WaitArg::Hybrid),
         force: false,

@@ -28,6 +28,8 @@ fn renders_are_the_same_bytes_for_every_schedule_policy_wait_and_block_length() 
         &["--schedule", "dataflow", "--wait", "pause", "--policy", "off"],
         &["--policy", "pair-barrier", "--frames", "61"],
         &["--schedule", "auto", "--frames", "64"],
+        &["--schedule", "serial", "--lanes", "auto"],
+        &["--schedule", "auto", "--lanes", "auto", "--frames", "64"],
         &["--policy", "idle-thread", "--workers", "1", "--frames", "4096"],
     ]
     .iter()

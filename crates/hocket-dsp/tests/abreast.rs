@@ -1,0 +1,265 @@
+//! Two processors abreast give the bits that each gives by itself: for every signal, setting, glide, bypass and block
+//! length. (The engine's tests run the same for every set of instructions.)
+
+mod common;
+
+use common::{Stereo, event, index, noise, run_with, stereo_noise};
+use hocket_dsp::{Block, Bypass, Processor, StereoMut, TimedChange, abreast, kind};
+
+const FRAMES: usize = 4000;
+const RATE_HZ: u32 = 48_000;
+const LENGTHS: [&[usize]; 5] = [&[64], &[1, 2, 3, 5, 8, 13], &[441], &[32, 31, 33], &[FRAMES]];
+
+/// One of the two.
+struct Side {
+    build: Box<dyn Fn() -> Box<dyn Processor>>,
+    input: Stereo,
+    events: Vec<TimedChange>,
+}
+
+impl Side {
+    fn new(values: Vec<f32>, input: Stereo) -> Side {
+        let kind = kind("eq").unwrap();
+        let build = Box::new(move || (kind.build)(&values, RATE_HZ));
+        Side { build, input, events: Vec::new() }
+    }
+
+    fn with(self, events: Vec<TimedChange>) -> Side {
+        Side { events, ..self }
+    }
+
+    fn bypassed(self, first: bool) -> Side {
+        let build = self.build;
+        let build = Box::new(move || -> Box<dyn Processor> {
+            Box::new(Bypass::new(build(), RATE_HZ, first))
+        });
+        Side { build, ..self }
+    }
+}
+
+/// An equaliser with so many bands on, the others off, each at another place for another seed.
+fn eq(bands: usize, seed: u32) -> Vec<f32> {
+    let kind = kind("eq").unwrap();
+    let mut values = kind.defaults();
+    let first = seed as usize % (5 - bands.max(1));
+    for band in 0..4 {
+        let on = (first..first + bands).contains(&band);
+        let shape = 1 + (seed + band as u32) % 8;
+        values[4 * band] = if on { shape as f32 } else { 0.0 };
+        values[4 * band + 1] = 60.0 * (1 + seed + 5 * band as u32) as f32;
+        values[4 * band + 2] = 0.4 + 0.3 * band as f32;
+        values[4 * band + 3] = 6.0 - 3.0 * band as f32;
+    }
+    values
+}
+
+fn out_of(side: &Side) -> Stereo {
+    run_with(&mut *(side.build)(), &side.input, None, &[FRAMES], &side.events)
+}
+
+/// Both, abreast where they can be; also in how many blocks they were.
+fn abreast_of(sides: [&Side; 2], lengths: &[usize]) -> ([Stereo; 2], usize) {
+    let [mut one, mut other] = sides.map(|side| (side.build)());
+    let mut outs = sides.map(|side| side.input.clone());
+    let (mut start, mut together) = (0, 0);
+    for length in lengths.iter().cycle() {
+        let end = (start + length).min(FRAMES);
+        let events = sides.map(|side| in_block(&side.events, start, end));
+        let [out, beside] = &mut outs;
+        let mut block = block(out, start, end, &events[0]);
+        let mut block_beside = self::block(beside, start, end, &events[1]);
+        match (one.abreast(&events[0]), other.abreast(&events[1])) {
+            (Some(one), Some(other)) => {
+                abreast::process([one, other], [&mut block, &mut block_beside]);
+                together += 1;
+            }
+            _ => {
+                one.process(&mut block);
+                other.process(&mut block_beside);
+            }
+        }
+        start = end;
+        if start == FRAMES {
+            break;
+        }
+    }
+    (outs, together)
+}
+
+fn in_block(events: &[TimedChange], start: usize, end: usize) -> Vec<TimedChange> {
+    let inside = events.iter().filter(|event| (start..end).contains(&(event.frame as usize)));
+    inside.map(|event| TimedChange { frame: event.frame - start as u32, ..*event }).collect()
+}
+
+fn block<'a>(
+    out: &'a mut Stereo,
+    start: usize,
+    end: usize,
+    events: &'a [TimedChange],
+) -> Block<'a> {
+    let main = StereoMut { left: &mut out.left[start..end], right: &mut out.right[start..end] };
+    Block { events, ..Block::new(main) }
+}
+
+/// Equal bits; one not-a-number is as good as another, because the engine lets none through.
+fn assert_same(got: &Stereo, expected: &Stereo, what: &str) {
+    for (got, expected) in got.rows().into_iter().zip(expected.rows()) {
+        let differs =
+            |(a, b): (&f32, &f32)| a.to_bits() != b.to_bits() && !(a.is_nan() && b.is_nan());
+        let at = got.iter().zip(expected).position(differs);
+        assert_eq!(at, None, "{what}: {:?} and {:?}", at.map(|n| got[n]), at.map(|n| expected[n]));
+    }
+}
+
+/// Returns how many blocks of 64 frames ran abreast.
+fn check(one: &Side, other: &Side, what: &str) -> usize {
+    let expected = [one, other].map(out_of);
+    let mut of_64 = 0;
+    for lengths in LENGTHS {
+        let (outs, together) = abreast_of([one, other], lengths);
+        for (side, (got, expected)) in outs.iter().zip(&expected).enumerate() {
+            assert_same(got, expected, &format!("{what}, side {side}, blocks of {lengths:?}"));
+        }
+        if lengths == [64] {
+            of_64 = together;
+        }
+    }
+    of_64
+}
+
+/// Noise whose samples from 500 on are such that a filter may stumble over them.
+fn hostile(seed: u32, samples: &[f32]) -> Stereo {
+    let mut input = stereo_noise(FRAMES, seed);
+    for (place, sample) in samples.iter().enumerate() {
+        input.left[500 + 37 * place] = *sample;
+        input.right[500 + 41 * place] = *sample;
+    }
+    input
+}
+
+#[test]
+fn every_number_of_bands_and_every_shape() {
+    for bands in 0..=4 {
+        for seed in 0..8 {
+            let one = Side::new(eq(bands, seed), stereo_noise(FRAMES, 1));
+            let other = Side::new(eq(bands, seed + 3), stereo_noise(FRAMES, 2));
+            let together = check(&one, &other, &format!("{bands} bands, seed {seed}"));
+            assert_eq!(together, FRAMES.div_ceil(64));
+        }
+    }
+}
+
+#[test]
+fn bands_that_differ_in_number() {
+    for (bands, beside) in [(0, 4), (1, 3), (4, 2)] {
+        let one = Side::new(eq(bands, 1), stereo_noise(FRAMES, 1));
+        let other = Side::new(eq(beside, 2), stereo_noise(FRAMES, 2));
+        check(&one, &other, &format!("{bands} and {beside} bands"));
+    }
+}
+
+#[test]
+fn numbers_that_are_none_or_hardly_any_stay_on_their_side() {
+    const INFINITE: [f32; 4] = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MAX];
+    const TINY: [f32; 6] = [-0.0, 0.0, 1e-40, -1e-44, f32::MIN_POSITIVE, -f32::MIN_POSITIVE];
+    for samples in [&INFINITE[..1], &INFINITE[1..2], &INFINITE[2..], &TINY[..], &[]] {
+        for bands in 1..=4 {
+            let one = Side::new(eq(bands, 5), hostile(3, samples));
+            let other = Side::new(eq(bands, 6), stereo_noise(FRAMES, 4));
+            check(&one, &other, &format!("{samples:?}"));
+            check(&other, &one, &format!("{samples:?} on the other side"));
+        }
+    }
+}
+
+#[test]
+fn silence_of_either_sign_and_tails() {
+    let mut tail = Stereo::impulse(FRAMES, 3);
+    tail.right.iter_mut().for_each(|sample| *sample *= 1e-19);
+    let minus = Stereo::mono(vec![-0.0; FRAMES]);
+    let subnormal = Stereo::mono(noise(FRAMES, 9).iter().map(|sample| sample * 1e-39).collect());
+    let inputs = [tail, minus, subnormal, Stereo::silence(FRAMES)];
+    for one in &inputs {
+        for other in &inputs {
+            let one = Side::new(eq(4, 1), one.clone());
+            let other = Side::new(eq(4, 2), other.clone());
+            check(&one, &other, "silence and tails");
+        }
+    }
+}
+
+/// Every parameter of a band moves, at frames that meet no border.
+fn glides(seed: u32) -> Vec<TimedChange> {
+    let at = |name| index("eq", name);
+    let mut events = vec![
+        event(100 + seed, at("band1_freq_hz"), 3000.0),
+        event(101 + seed, at("band1_q"), 4.0),
+        event(700 + 3 * seed, at("band2_gain_db"), -12.0),
+        event(707, at("band2_gain_db"), 9.0),
+        event(1500 + seed, at("band3_type"), 0.0),
+        event(2100 + seed, at("band3_type"), 5.0),
+        event(2500, at("band4_freq_hz"), 11_000.0),
+        event(2500, at("band4_gain_db"), f32::NAN),
+        event(3999, at("band4_gain_db"), 3.0),
+    ];
+    events.sort_by_key(|event| event.frame);
+    events
+}
+
+#[test]
+fn glides_and_changes_of_shape_on_one_side_and_on_both() {
+    let still = Side::new(eq(4, 2), stereo_noise(FRAMES, 2));
+    let moving = Side::new(eq(4, 1), stereo_noise(FRAMES, 1)).with(glides(0));
+    let beside = Side::new(eq(4, 3), stereo_noise(FRAMES, 3)).with(glides(17));
+    check(&moving, &still, "one glides");
+    check(&still, &moving, "the other glides");
+    check(&moving, &beside, "both glide");
+}
+
+#[test]
+fn a_bypass_that_is_switched() {
+    let switches = |seed: u32| {
+        let switch = |(frame, value)| event(frame + seed, Bypass::PARAM, value);
+        [(200, 1.0), (210, 0.0), (1000, 1.0), (3333, 0.0)].map(switch).to_vec()
+    };
+    let one = Side::new(eq(3, 1), stereo_noise(FRAMES, 1)).bypassed(false).with(switches(0));
+    let other = Side::new(eq(3, 2), stereo_noise(FRAMES, 2)).bypassed(true).with(switches(40));
+    let bare = Side::new(eq(3, 3), stereo_noise(FRAMES, 3));
+    let together = check(&one, &bare, "one can be bypassed");
+    assert!((1..FRAMES / 64).contains(&together), "{together} blocks abreast");
+    check(&one, &other, "both can be bypassed");
+}
+
+#[test]
+fn processors_that_run_alone_for_a_while_and_then_abreast() {
+    let sides = [1, 2].map(|seed| Side::new(eq(4, seed), stereo_noise(FRAMES, seed)));
+    let [mut one, mut other] = sides.each_ref().map(|side| (side.build)());
+    let [expected, expected_beside] = sides.each_ref().map(out_of);
+    let [mut out, mut beside] = sides.each_ref().map(|side| side.input.clone());
+    for (place, start) in (0..FRAMES).step_by(100).enumerate() {
+        let mut block = block(&mut out, start, start + 100, &[]);
+        let mut block_beside = self::block(&mut beside, start, start + 100, &[]);
+        if place % 3 == 1 {
+            one.process(&mut block);
+            other.process(&mut block_beside);
+        } else {
+            let pair = [one.abreast(&[]).unwrap(), other.abreast(&[]).unwrap()];
+            abreast::process(pair, [&mut block, &mut block_beside]);
+        }
+    }
+    assert_same(&out, &expected, "the first one");
+    assert_same(&beside, &expected_beside, "the second one");
+}
+
+#[test]
+fn only_equalisers_with_as_many_bands_have_the_same_key() {
+    let key = |bands, seed| (kind("eq").unwrap().build)(&eq(bands, seed), RATE_HZ).abreast_key();
+    assert_eq!(key(3, 1), key(3, 2));
+    assert_ne!(key(3, 1), key(4, 1));
+    assert_eq!(key(0, 1), None);
+    let bypass = Bypass::new((kind("eq").unwrap().build)(&eq(3, 1), RATE_HZ), RATE_HZ, true);
+    assert_eq!(bypass.abreast_key(), key(3, 1));
+    let limiter = kind("limiter").unwrap();
+    let limiter = (limiter.build)(&limiter.defaults(), RATE_HZ);
+    assert_eq!(Bypass::new(limiter, RATE_HZ, false).abreast_key(), None);
+}

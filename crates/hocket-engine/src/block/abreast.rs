@@ -1,0 +1,333 @@
+//! Chains that run abreast: node by node, with equal effects of both as one vector.
+//!
+//! The processors keep their state (`hocket-dsp/src/abreast.rs`), so nothing outside of a block knows of couples: edits,
+//! states, bypass and new plans find each node as ever. The answers, lanes and changes of each node come before its processor
+//! runs, and the check for samples that are not finite comes behind it, as in any chain.
+//!
+//! Invariant THERE, which SAFETY comments here cite: an [`Avx2`] exists only where the CPU has AVX2, because
+//! [`Avx2::here`], which looks, is its only constructor.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use hocket_dsp::abreast::{self, ABREAST};
+use hocket_dsp::{Abreast, Block, StereoMut};
+
+use super::bus::{ChainNode, ChainState, silence, split};
+use super::now::Now;
+use super::rows::Rows;
+
+/// Which instructions run effects abreast. Chosen when a plan is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kernel {
+    /// Those of every CPU.
+    Portable,
+    /// One register for all rows of a couple.
+    #[cfg(target_arch = "x86_64")]
+    Avx2(Avx2),
+}
+
+/// A CPU with AVX2.
+#[cfg(target_arch = "x86_64")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Avx2(());
+
+#[cfg(target_arch = "x86_64")]
+impl Avx2 {
+    fn here() -> Option<Avx2> {
+        std::is_x86_feature_detected!("avx2").then_some(Avx2(()))
+    }
+}
+
+impl Kernel {
+    /// The best one for this CPU.
+    ///
+    /// Thread: control.
+    pub(crate) fn here() -> Kernel {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(avx2) = Avx2::here() {
+            return Kernel::Avx2(avx2);
+        }
+        Kernel::Portable
+    }
+
+    /// Whether two effects abreast take less time than one after the other, by a half at least. Narrow registers do not
+    /// reach that: left and right fill them already.
+    pub(crate) fn pays(self) -> bool {
+        self != Kernel::Portable
+    }
+
+    /// Both blocks of two processors.
+    ///
+    /// Thread: worker, inside a block.
+    #[inline]
+    fn process(self, both: [Abreast<'_>; ABREAST], blocks: [&mut Block<'_>; ABREAST]) {
+        match self {
+            Kernel::Portable => abreast::process(both, blocks),
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: THERE: this CPU has AVX2.
+            Kernel::Avx2(Avx2(())) => unsafe { abreast::process_avx2(both, blocks) },
+        }
+    }
+}
+
+/// Runs the nodes of both chains on their buses, those at the same place one after the other or as one.
+///
+/// # Safety
+/// ONE-WRITER and ONE-PLAN hold for the unit of both chains (`bus.rs`).
+pub(super) unsafe fn process_abreast(
+    kernel: Kernel,
+    [one, other]: [&mut ChainState; ABREAST],
+    frames: usize,
+    now: &Now,
+) {
+    let places = one.nodes.len().max(other.nodes.len());
+    let alike = |one: &ChainState, other: &ChainState, place: usize| {
+        let nodes = one.nodes.get(place).zip(other.nodes.get(place));
+        nodes.is_some_and(|(one, other)| one.is_like(other))
+    };
+    let mut place = 0;
+    while place < places {
+        let first = alike(one, other, place);
+        let end = (place..places).find(|place| alike(one, other, *place) != first);
+        let stretch = place..end.unwrap_or(places);
+        place = stretch.end;
+        // SAFETY: the caller's obligation.
+        unsafe {
+            if first {
+                process_as_one(kernel, [one, other], stretch, frames, now);
+            } else {
+                one.process_nodes(stretch.clone(), frames, now);
+                other.process_nodes(stretch, frames, now);
+            }
+        }
+    }
+}
+
+impl ChainNode {
+    /// Whether both may run as one.
+    #[inline]
+    fn is_like(&self, other: &ChainNode) -> bool {
+        let alike = self.abreast_key.is_some() && self.abreast_key == other.abreast_key;
+        alike && self.ports.is_stereo() && other.ports.is_stereo()
+    }
+}
+
+/// Runs nodes of both chains that are alike. If their code panics, nobody knows for whom: both stay silent.
+///
+/// # Safety
+/// As [`process_abreast`].
+unsafe fn process_as_one(
+    kernel: Kernel,
+    [one, other]: [&mut ChainState; ABREAST],
+    places: std::ops::Range<usize>,
+    frames: usize,
+    now: &Now,
+) {
+    let mut place = places.start;
+    while place < places.end {
+        // Unwind safety: as in `ChainState::process_nodes`.
+        let ran = catch_unwind(AssertUnwindSafe(|| {
+            while place < places.end {
+                let nodes = [&one.nodes[place], &other.nodes[place]];
+                // SAFETY: the caller's obligation. The plan has each node once (R3).
+                unsafe {
+                    process_both(kernel, nodes, [&mut one.rows, &mut other.rows], frames, now)
+                };
+                place += 1;
+            }
+        }));
+        if let Err(payload) = ran {
+            // block-path: a box of an empty type allocates nothing.
+            let payloads = [payload, Box::new(())];
+            for (chain, payload) in [&mut *one, &mut *other].into_iter().zip(payloads) {
+                let node = &chain.nodes[place];
+                // SAFETY: as above. The panic ended the other reference.
+                let state = unsafe { node.cell.get_mut() };
+                state.silence(payload);
+                node.cell.show(state);
+                silence(node.ports, &mut chain.rows, frames);
+            }
+            place += 1;
+        }
+    }
+}
+
+/// One node of each chain.
+///
+/// # Safety
+/// ONE-WRITER and ONE-PLAN hold for both nodes, which differ.
+#[inline]
+unsafe fn process_both(
+    kernel: Kernel,
+    [one, other]: [&ChainNode; ABREAST],
+    [rows, beside]: [&mut Rows; ABREAST],
+    frames: usize,
+    now: &Now,
+) {
+    // SAFETY: the caller's obligation.
+    let (state, second) = unsafe { (one.cell.get_mut(), other.cell.get_mut()) };
+    one.begin(state, now);
+    other.begin(second, now);
+    let both = (state.processor.abreast(&state.events), second.processor.abreast(&second.events));
+    if let (Some(first), Some(second_one)) = both {
+        let mut block = Block { events: &state.events, ..Block::new(stereo(rows, frames)) };
+        let mut block_beside =
+            Block { events: &second.events, ..Block::new(stereo(beside, frames)) };
+        kernel.process([first, second_one], [&mut block, &mut block_beside]);
+    } else {
+        one.run(state, rows, frames, now, Default::default());
+        other.run(second, beside, frames, now, Default::default());
+    }
+    one.end(state, rows, frames);
+    other.end(second, beside, frames);
+}
+
+#[inline]
+fn stereo(rows: &mut Rows, frames: usize) -> StereoMut<'_> {
+    let (left, right) = split(rows);
+    StereoMut { left: &mut left[..frames], right: &mut right[..frames] }
+}
+
+#[cfg(test)]
+mod tests {
+    use hocket_dsp::{Change, Processor, TimedChange, kind};
+
+    use super::*;
+
+    const RATE_HZ: u32 = 48_000;
+
+    fn kernels() -> Vec<Kernel> {
+        let here = Kernel::here();
+        if !here.pays() {
+            println!("SKIPPED wide registers: this CPU has no AVX2");
+        }
+        if here == Kernel::Portable { vec![here] } else { vec![Kernel::Portable, here] }
+    }
+
+    /// Numbers that are anything, from a seed.
+    struct Random(u64);
+
+    impl Random {
+        fn below(&mut self, bound: usize) -> usize {
+            self.0 = self
+                .0
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (self.0 >> 33) as usize % bound
+        }
+
+        fn between(&mut self, low: f32, high: f32) -> f32 {
+            low + (high - low) * self.below(1 << 20) as f32 / (1 << 20) as f32
+        }
+
+        fn sample(&mut self) -> f32 {
+            let noise = self.between(-1.0, 1.0);
+            match self.below(400) {
+                0 => -0.0,
+                1 => noise * 1e-39,
+                2 => f32::MIN_POSITIVE,
+                3 => noise * 1e-19,
+                _ => noise,
+            }
+        }
+
+        /// An equaliser with so many bands on.
+        fn eq(&mut self, bands: usize) -> Vec<f32> {
+            let eq = kind("eq").unwrap();
+            let param = |(at, param): (usize, &hocket_dsp::Param)| match at % 4 {
+                0 if at / 4 < bands => 1.0 + self.below(8) as f32,
+                0 => 0.0,
+                _ => self.between(param.min, param.max),
+            };
+            let mut values: Vec<f32> = eq.params.iter().enumerate().map(param).collect();
+            // The bands in any order.
+            let turn = 4 * self.below(4);
+            values.rotate_left(turn);
+            values
+        }
+
+        /// Changes in a block, sorted; mostly none.
+        fn changes(&mut self, frames: usize) -> Vec<TimedChange> {
+            let count = if self.below(8) == 0 { 1 + self.below(3) } else { 0 };
+            let eq = kind("eq").unwrap();
+            let mut change = || {
+                let index = self.below(eq.params.len());
+                let param = &eq.params[index];
+                let value = self.between(param.min, param.max).round();
+                let change = Change::Param { index: index as u16, value };
+                TimedChange { frame: self.below(frames) as u32, change }
+            };
+            let mut changes: Vec<TimedChange> = (0..count).map(|_| change()).collect();
+            changes.sort_by_key(|change| change.frame);
+            changes
+        }
+    }
+
+    /// Two rows of noise that may hold what is hardly a number, and now and then none.
+    fn rows(random: &mut Random, frames: usize) -> [Vec<f32>; 2] {
+        let mut row = || (0..frames).map(|_| random.sample()).collect::<Vec<f32>>();
+        let mut rows = [row(), row()];
+        let bad = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MAX];
+        if random.below(60) == 0 {
+            rows[random.below(2)][random.below(frames)] = bad[random.below(bad.len())];
+        }
+        rows
+    }
+
+    fn block<'a>([left, right]: &'a mut [Vec<f32>; 2], events: &'a [TimedChange]) -> Block<'a> {
+        Block { events, ..Block::new(StereoMut { left, right }) }
+    }
+
+    fn same(one: f32, other: f32) -> bool {
+        // The engine lets no such sample through, so it does not matter which one it is.
+        one.to_bits() == other.to_bits() || one.is_nan() && other.is_nan()
+    }
+
+    fn differs(got: &[Vec<f32>; 2], expected: &[Vec<f32>; 2]) -> bool {
+        let rows = got.iter().flatten().zip(expected.iter().flatten());
+        rows.into_iter().any(|(got, expected)| !same(*got, *expected))
+    }
+
+    /// As the engine does it: what is not finite ends with a reset.
+    fn contain(processor: &mut dyn Processor, rows: &[Vec<f32>; 2]) {
+        if !rows.iter().flatten().all(|sample| sample.is_finite()) {
+            processor.reset();
+        }
+    }
+
+    #[test]
+    fn every_set_of_instructions_gives_the_bits_of_each_processor_alone() {
+        for kernel in kernels() {
+            for seed in 0..60 {
+                let mut random = Random(seed);
+                let bands = random.below(5);
+                let beside = if random.below(4) == 0 { random.below(5) } else { bands };
+                let values = [random.eq(bands), random.eq(beside)];
+                let build = |values: &Vec<f32>| (kind("eq").unwrap().build)(values, RATE_HZ);
+                let [mut one, mut other] = values.each_ref().map(build);
+                let mut alone = values.each_ref().map(build);
+                for number in 0..120 {
+                    let frames = 1 + random.below(100);
+                    let events = [random.changes(frames), random.changes(frames)];
+                    let mut expected = [rows(&mut random, frames), rows(&mut random, frames)];
+                    let [mut got, mut got_beside] = expected.clone();
+                    for ((alone, rows), events) in alone.iter_mut().zip(&mut expected).zip(&events)
+                    {
+                        alone.process(&mut block(rows, events));
+                        contain(alone.as_mut(), rows);
+                    }
+                    let both =
+                        [one.abreast(&events[0]).unwrap(), other.abreast(&events[1]).unwrap()];
+                    let blocks =
+                        [&mut block(&mut got, &events[0]), &mut block(&mut got_beside, &events[1])];
+                    kernel.process(both, blocks);
+                    contain(one.as_mut(), &got);
+                    contain(other.as_mut(), &got_beside);
+                    let place = format!("{kernel:?}, seed {seed}, block {number}");
+                    assert!(!differs(&got, &expected[0]), "{place}");
+                    assert!(!differs(&got_beside, &expected[1]), "{place}, the second one");
+                }
+            }
+        }
+    }
+}

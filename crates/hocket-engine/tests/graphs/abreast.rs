@@ -1,0 +1,176 @@
+//! Equal effects of two strips as one: the bits, and what is contained, are those of each strip by itself. With every
+//! schedule, number of workers and length of blocks, and while strips come, go and change.
+
+use hocket_engine::{Couples, Fusing, Prepared};
+
+use super::*;
+
+const STRIPS: u32 = 12;
+const LONGEST: usize = 128;
+const TOTAL_FRAMES: usize = 40 * LONGEST;
+
+/// Noise from a seed, with a few samples that are none, or hardly any.
+struct Noise {
+    seed: u32,
+    next: u32,
+    frame: usize,
+}
+
+impl Noise {
+    fn sample(&mut self) -> f32 {
+        self.next = self.next.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let noise = (self.next >> 8) as f32 / 8_388_608.0 - 1.0;
+        let place = self.frame + 97 * self.seed as usize;
+        self.frame += 1;
+        match place % 3001 {
+            // Too much for an equaliser that lifts: the strip's next effect is contained.
+            1500 if self.seed.is_multiple_of(3) => f32::MAX,
+            1900 if self.seed.is_multiple_of(4) => -f32::MAX,
+            2000 if self.seed == 5 => f32::NAN,
+            700 => -0.0,
+            701..720 => noise * 1e-39,
+            2500..2900 => 0.0,
+            _ => noise,
+        }
+    }
+}
+
+impl Processor for Noise {
+    fn process(&mut self, block: &mut Block<'_>) {
+        for frame in 0..block.frames() {
+            block.main.left[frame] = self.sample();
+            // What is no number comes on one side.
+            block.main.right[frame] = 0.5 - 0.001 * (self.frame % 100) as f32;
+        }
+    }
+    fn reset(&mut self) {
+        (self.next, self.frame) = (self.seed, 0);
+    }
+}
+
+fn noise(seed: u32) -> Box<dyn Processor> {
+    Box::new(Noise { seed, next: seed, frame: 0 })
+}
+
+/// An equaliser with so many bands on; `seed` says where.
+fn eq(bands: u32, seed: u32) -> Box<dyn Processor> {
+    let eq = hocket_dsp::kind("eq").unwrap();
+    let mut values = eq.defaults();
+    for band in 0..4 {
+        let at = 4 * band as usize;
+        values[at] = if band < bands { (1 + (seed + band) % 8) as f32 } else { 0.0 };
+        values[at + 1] = (80 * (1 + seed) + 900 * band) as f32;
+        values[at + 3] = 5.0 - seed as f32;
+    }
+    (eq.build)(&values, 48_000)
+}
+
+/// Strips of noise through an equaliser of three bands, one of one band, and a gain; and a master. The last strip has no
+/// second equaliser.
+fn strips() -> (Graph, Vec<Option<Box<dyn Processor>>>) {
+    let mut graph = Graph::default();
+    let mut processors: Vec<Option<Box<dyn Processor>>> = Vec::new();
+    let mut add = |name: String, inputs: &[(u32, f32)], processor| {
+        processors.push(processor);
+        graph.add(Node { latency_frames: 0, cost: 10.0, ..node(&name, inputs) }).unwrap().0
+    };
+    let mut ends = Vec::new();
+    for strip in 0..STRIPS {
+        let mut last = add(format!("{strip}: noise"), &[], Some(noise(strip)));
+        last = add(format!("{strip}: eq"), &[(last, 1.0)], Some(eq(3, strip)));
+        if strip + 1 < STRIPS {
+            last = add(format!("{strip}: eq"), &[(last, 1.0)], Some(eq(1, strip)));
+        }
+        let gain = hocket_dsp::kind("gain").unwrap();
+        let gain = (gain.build)(&[-6.0], 48_000);
+        ends.push((add(format!("{strip}: gain"), &[(last, 1.0)], Some(gain)), 1.0));
+    }
+    add("master: sum".into(), &ends, None);
+    (graph, processors)
+}
+
+fn engine(schedule: ScheduleKind, workers: usize, couples: Couples) -> Engine {
+    let (graph, processors) = strips();
+    let prepared = Prepared::from_graph(&graph, processors, Fusing::Chains).unwrap();
+    let seats = (0..8).map(|seat| Seat { core: seat / 2, speed: 1.0 }).collect();
+    let sibling = SiblingPolicy::All;
+    let seating = Seating::described(&Seats { seats }, sibling, Some(workers)).unwrap();
+    let policy = Policy { schedule, sibling, wait: Strategy::Hybrid };
+    let settings = Settings { priority: None, ..Settings::new(LONGEST as u32, 48_000, policy) };
+    Engine::start(prepared, Settings { couples, ..settings }, seating).unwrap()
+}
+
+fn couples_of(engine: &Engine) -> usize {
+    engine.schedule().units().units().iter().map(|unit| unit.couples.len()).sum()
+}
+
+/// The output, and what was contained.
+fn play(engine: &mut Engine, cut: usize) -> (Vec<u32>, Vec<(String, u64)>) {
+    engine.reset();
+    let mut bits = [Vec::new(), Vec::new()];
+    let mut frame = 0;
+    while frame < TOTAL_FRAMES {
+        let frames = cut.min(TOTAL_FRAMES - frame);
+        engine.process(frames);
+        let rows = engine.output(frames);
+        bits[0].extend(rows.left.iter().map(|sample| sample.to_bits()));
+        bits[1].extend(rows.right.iter().map(|sample| sample.to_bits()));
+        frame += frames;
+    }
+    let contained = engine.contained();
+    let mut contained: Vec<_> =
+        contained.into_iter().map(|contained| (contained.node, contained.not_finite)).collect();
+    contained.sort();
+    (bits.concat(), contained)
+}
+
+#[test]
+fn strips_abreast_have_the_bits_of_each_by_itself() {
+    for cut in [LONGEST, 1, 33, 100] {
+        let mut plain = engine(ScheduleKind::Serial, 1, Couples::Never);
+        assert_eq!(couples_of(&plain), 0);
+        let expected = play(&mut plain, cut);
+        assert!(expected.0.iter().any(|bits| *bits != 0));
+        assert!(!expected.1.is_empty(), "nothing had to be contained");
+        for schedule in ScheduleKind::ALL {
+            let most = if schedule == ScheduleKind::Serial { 1 } else { 3 };
+            for workers in 1..=most {
+                let mut engine = engine(schedule, workers, Couples::Always);
+                // The last strip is another one. Three units stay for each of several workers.
+                let made = [5, 5, 4][workers - 1];
+                assert_eq!(couples_of(&engine), made, "{schedule:?}, {workers} workers");
+                let played = play(&mut engine, cut);
+                assert!(played == expected, "{schedule:?}, {workers} workers, blocks of {cut}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_usual_settings_have_no_couples_and_those_that_look_have_them_where_the_cpu_can() {
+    let policy = Policy {
+        schedule: ScheduleKind::Serial,
+        sibling: SiblingPolicy::Off,
+        wait: Strategy::Hybrid,
+    };
+    assert_eq!(Settings::new(64, 48_000, policy).couples, Couples::Never);
+    let made = couples_of(&engine(ScheduleKind::Serial, 1, Couples::WhereTheyPay));
+    assert!([0, 5].contains(&made), "{made}");
+}
+
+#[test]
+fn traces_name_both_strips() {
+    let mut engine = engine(ScheduleKind::Serial, 1, Couples::Always);
+    engine.process(LONGEST);
+    let names: Vec<String> = engine.trace().unit_names;
+    let both = "0: noise, eq, eq, gain | 1: noise, eq, eq, gain";
+    assert!(names.iter().any(|name| name == both), "{names:?}");
+    let costs = engine.control().costs();
+    assert!(costs.iter().any(|cost| cost.unit == both), "{costs:?}");
+    // A cost table knows each chain by itself.
+    let table = engine.control().cost_table("");
+    for strip in 0..STRIPS {
+        let own = |row: &&hocket_plan::ChainCost| row.chain.starts_with(&format!("{strip}: "));
+        assert_eq!(table.rows.iter().filter(own).count(), 1, "strip {strip}");
+    }
+}
