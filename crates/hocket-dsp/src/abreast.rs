@@ -79,7 +79,10 @@ pub fn process(pair: [Abreast<'_>; ABREAST], [block, beside]: [&mut Block<'_>; A
     segments!([one, other], [block, beside], Eq::run_abreast);
 }
 
-/// As [`process`], on CPUs that have AVX2. Cost: about half of both by themselves.
+/// As [`process`]. Cost: about half of both by themselves.
+///
+/// # Safety
+/// The CPU has AVX2.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 pub fn process_avx2(pair: [Abreast<'_>; ABREAST], [block, beside]: [&mut Block<'_>; ABREAST]) {

@@ -102,7 +102,7 @@ proptest! {
         let plain = UnitGraph::compile(&recipe.graph(), fusing).unwrap();
         let whole = if fold { plain.clone().fold(300.0) } else { plain.clone() };
         let whole = whole.cut_sums(&Prices::new(), PartSize { inputs: 3, cost: 0.0 });
-        let key = |node: NodeId| (node.0 % 3 > 0).then_some((node.0 % kinds) as u16);
+        let key = |node: NodeId| (!node.0.is_multiple_of(3)).then_some((node.0 % kinds) as u16);
         let coupled = whole.clone().couple(&key, workers);
         prop_assert_eq!(walk(&coupled), walk(&plain));
         prop_assert!((coupled.total_cost() - whole.total_cost()).abs() < 1e-6 * whole.total_cost());

@@ -30,6 +30,9 @@ impl Processor for Counts {
     }
 }
 
+/// What ends a rest.
+type End = fn(&mut Stopped);
+
 /// An engine whose song stands still. Its output is its input.
 struct Stopped {
     engine: Engine,
@@ -85,10 +88,10 @@ fn a_stopped_engine_rests_and_counts_on() {
     assert_eq!(stopped.processed(1, FRAMES), 0);
 }
 
+/// Each with the number of blocks that it lasts.
 #[test]
 fn whatever_comes_ends_the_rest_for_ten_seconds() {
-    // What comes, and how many blocks it lasts.
-    let ends: [(fn(&mut Stopped), u64); 4] = [
+    let ends: [(End, u64); 4] = [
         (|stopped| stopped.command(0, TransportCommand::Locate(480)), 1),
         (|stopped| stopped.engine.input_mut(0, FRAMES).unwrap().row_mut(1)[7] = 0.5, 1),
         (
