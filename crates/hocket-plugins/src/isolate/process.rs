@@ -174,7 +174,7 @@ impl Running {
         let why = waiting.why;
         replied.map_err(|error| match why {
             Some(Waited::TooLong) => "took too long".into(),
-            _ => match self.ended(LOOK) {
+            _ => match self.ended(END) {
                 Some(how) => how,
                 None => format!("answers nonsense: {error}"),
             },
