@@ -6,7 +6,9 @@
 
 pub mod cause;
 pub mod misses;
+pub mod run;
 pub mod switches;
+pub mod write;
 
 pub use misses::Misses;
 use serde::{Deserialize, Serialize};
