@@ -1,7 +1,7 @@
 //! A trace of a run as one HTML page: lanes by seat, zoomed and panned with mouse, touch and keys.
 //!
 //! The page needs nothing but itself, and loads nothing. What it says in words is there without scripts; the timeline
-//! is drawn by a script, from numbers that the page holds ([`data`]).
+//! is drawn by a script, from numbers that the page holds (`trace_page/data.rs`).
 
 mod data;
 
@@ -17,7 +17,7 @@ const SCRIPT: &str = include_str!("trace_page/script.js");
 
 /// Digest of [`SCRIPT`], so that the browser runs this script and no other, whatever text a trace may hold.
 /// tests/trace_page.rs computes it again and says the new one after a change.
-const SCRIPT_SHA256: &str = "sha256-AAefilaPDyRZPe89hBM7Lqghkkm8fnvMO8KFlB97sK0=";
+const SCRIPT_SHA256: &str = "sha256-fhTFR5mVwihjlJsq4zLdYpyoQQjjlHKJhw35lEc9Igk=";
 
 /// Late blocks in the table; the timeline has all of them.
 const MOST_LATE: usize = 100;
@@ -138,7 +138,7 @@ fn timeline() -> Markup {
                 input type="search" id="find" autocomplete="off" spellcheck="false";
                 span #found role="status" {}
             }
-            figure.trace hidden {
+            figure.trace aria-label="Timeline of the blocks" hidden {
                 canvas.overview aria-hidden="true" {}
                 div.plot tabindex="0" role="group" aria-label="Timeline, one lane per thread. Arrow keys move, plus and minus zoom, B and L go to the next block and the next late one." {
                     div.names {}
@@ -210,6 +210,12 @@ fn row(block: &RunBlock) -> Markup {
 
 fn limits(run: &RunTrace) -> Markup {
     html! {
+        @if !run.remarks.is_empty() {
+            section {
+                h2 { "What the system granted and refused" }
+                ul.plain { @for remark in &run.remarks { li { (plain(remark)) "." } } }
+            }
+        }
         section {
             h2 { "What it does not show" }
             ul.plain {

@@ -1,8 +1,9 @@
 //! The traces of many blocks of one run, with what is known of them.
 //!
 //! Times here are on the system's monotonic clock, or since the planned start of a block. [`RunTrace::add`] takes blocks
-//! in any order, and [`RunTrace::explain`] adds what is known of one. [`crate::write`] turns it into files.
+//! in any order, and [`RunTrace::explain`] adds what is known of one. The module `write` turns it into files.
 
+use crate::cause::path::{Leg, What, way};
 use crate::cause::{Evidence, Verdict};
 use crate::switches::Switches;
 use crate::{BlockTrace, Misses, Span};
@@ -114,6 +115,19 @@ impl RunBlock {
     }
 }
 
+/// A time in which the output waited for one thread, since the planned start of the block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Awaited {
+    /// Index into [`RunTrace::threads`].
+    pub thread: usize,
+    /// The unit that ran. `None`: the thread did not run, although it was needed.
+    pub unit: Option<u32>,
+    /// Start.
+    pub start_ns: i64,
+    /// End.
+    pub end_ns: i64,
+}
+
 /// Many blocks of one run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunTrace {
@@ -135,6 +149,8 @@ pub struct RunTrace {
     pub lost_spans: u64,
     /// Whether the user ended the run.
     pub interrupted: bool,
+    /// What the system granted and refused, and what has no effect here, a sentence each.
+    pub remarks: Vec<String>,
     /// What cannot be seen on this machine, a sentence each.
     pub limits: Vec<String>,
 }
@@ -152,6 +168,7 @@ impl RunTrace {
             lost_blocks: 0,
             lost_spans: 0,
             interrupted: false,
+            remarks: Vec::new(),
             limits: Vec::new(),
         }
     }
@@ -199,6 +216,38 @@ impl RunTrace {
     pub fn spans(&self) -> usize {
         let lanes = self.blocks.iter().flat_map(|block| &block.lanes);
         lanes.map(|lane| lane.spans.len()).sum()
+    }
+
+    /// What the output of a block waited for, from the planned start to the end: its critical path. It is inferred from
+    /// times, as [`crate::cause`] does.
+    ///
+    /// Cost: quadratic in the units of the block. It is for reports.
+    pub fn awaited(&self, block: &RunBlock) -> Vec<Awaited> {
+        let lane = |lane: &RunLane| crate::Lane {
+            name: String::new(),
+            cpu: None,
+            awake_ns: lane.awake_ns,
+            finished_ns: lane.finished_ns,
+            spans: lane.spans.clone(),
+        };
+        let trace = BlockTrace {
+            block: block.number,
+            awake_ns: block.awake_ns,
+            finished_ns: block.finished_ns,
+            deadline_ns: block.deadline_ns,
+            unit_names: Vec::new(),
+            lanes: block.lanes.iter().map(lane).collect(),
+        };
+        let awaited = |leg: Leg| Awaited {
+            thread: block.lanes.get(leg.lane).map_or(0, |lane| lane.thread),
+            unit: match leg.what {
+                What::Unit(unit) => Some(unit),
+                What::Signal | What::LeaderWake | What::Wake => None,
+            },
+            start_ns: leg.span.start,
+            end_ns: leg.span.end,
+        };
+        way(&trace, 0).into_iter().rev().map(awaited).collect()
     }
 
     /// The block with the least slack.
@@ -317,13 +366,12 @@ pub(crate) mod tests {
         ];
         let mut run = RunTrace::new(about, threads.to_vec());
         for (number, late_ns) in [(7, -100_000), (9, -200_000), (8, 50_000)] {
-            run.add(
-                5_000_000_000 + number * 1_000_000,
-                u64::from(late_ns > 0),
-                &block(number, late_ns),
-            );
+            // The late block takes the period behind it, too.
+            let start_ns = 5_000_000_000 + (number + u64::from(number > 8)) * 1_000_000;
+            run.add(start_ns, u64::from(late_ns > 0), &block(number, late_ns));
         }
         (run.played, run.misses) = (3, Misses { late: 1, skipped: 1 });
+        run.remarks = vec!["worker 1: no real-time class: refused".into()];
         run.limits = vec!["moves of workers are not counted".into()];
         run.explain(&evidence(block(8, 50_000)), Some(&verdict()));
         run
@@ -377,6 +425,21 @@ pub(crate) mod tests {
         assert_eq!((run.origin_ns(), run.spans(), run.unit_names.len()), (5_007_000_000, 18, 1));
         assert_eq!(run.worst().map(|block| block.number), Some(8));
         assert!(run.blocks[1].is_late() && run.blocks[1].skipped == 1 && !run.blocks[0].is_late());
+    }
+
+    #[test]
+    fn the_output_waits_for_one_thing_at_any_time() {
+        let run = run();
+        let block = &run.blocks[1];
+        let awaited = run.awaited(block);
+        let units: Vec<_> = awaited.iter().filter_map(|it| Some((it.thread, it.unit?))).collect();
+        assert_eq!(units, [(2, 1), (0, 2)], "vocals on worker 1, then master on the leader");
+        let mut at = 0;
+        for part in &awaited {
+            assert!(part.start_ns == at && part.end_ns > at, "{awaited:?}");
+            at = part.end_ns;
+        }
+        assert_eq!(at, block.finished_ns);
     }
 
     #[test]

@@ -2,11 +2,11 @@
 //!
 //! | function | read by |
 //! |---|---|
-//! | [`text`] | people |
+//! | [`text()`] | people |
 //! | [`chrome_json`] | ui.perfetto.dev and profiler.firefox.com: trace events as Chrome writes them |
-//! | [`perfetto`] | ui.perfetto.dev: smaller, with the slack as a curve |
+//! | [`perfetto()`] | ui.perfetto.dev: smaller, with the slack as a curve |
 //!
-//! `hocket-lab` writes the page. All formats hold the same events ([`events`]), so they cannot disagree.
+//! `hocket-lab` writes the page. All formats draw from one list of events (`write/events.rs`), so they cannot disagree.
 
 mod events;
 mod text;

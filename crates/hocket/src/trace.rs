@@ -16,7 +16,7 @@ use crate::failure::{Exit, Failure};
 use crate::files::{Files, Kind};
 use crate::load::streams::Wait;
 use crate::load::{LoadedSession, OpenedSession, topology};
-use crate::output::{note, print};
+use crate::output::{note, print, tell};
 use crate::profile::Known;
 use crate::render::{check_length, frames_of};
 use crate::written::Parts;
@@ -169,7 +169,7 @@ impl Stage<'_> {
         let (recorder, mut drain) = flight::record(&engine, settings);
         let about = self.about(policy, engine.settings());
         let mut run = RunTrace::new(about, drain.threads());
-        let _load = self.disturbers(disturb)?;
+        let load = self.disturbers(disturb)?;
         // This thread leads, and the seats are watched from now on.
         run.limits = drain.watch(current_thread(), collect::SWITCH_RING_BYTES);
         let notes = Notes::new(recorder, self.blocks());
@@ -182,6 +182,8 @@ impl Stage<'_> {
             drop(ending);
             (collecting.join(), played)
         });
+        load.troubles().iter().for_each(tell);
+        drop(load);
         let played = played.map_err(Failure::not_possible)?;
         let collector = collector
             .map_err(|_| Failure::not_possible("the thread that collects the trace has failed"))?;
@@ -222,6 +224,7 @@ fn summary(run: &RunTrace) -> String {
         let slack_us = worst.slack_ns() as f64 / 1e3;
         text += &format!("the least slack: {slack_us:.0} µs, in block {}\n", worst.number);
     }
+    run.remarks.iter().for_each(|remark| text += &format!("{remark}\n"));
     run.limits.iter().for_each(|limit| text += &format!("not seen here: {limit}\n"));
     text
 }

@@ -5,44 +5,65 @@
 
 use std::fmt::Write;
 
-use hocket_trace::run::{RunBlock, RunTrace};
+use hocket_trace::run::{RunBlock, RunTrace, Thread};
 use hocket_trace::{Doing, Span};
 
 use crate::report::shared::{STRIPS, plain};
 
 /// The object. It is fit to stand in a `script` element: it has no `<`.
 pub(super) fn json(run: &RunTrace) -> String {
-    let mut out = String::from("{");
     let order = run.by_seat();
-    let names = run.unit_names.iter().map(|names| list(names.iter().map(|name| quoted(name))));
-    let why = run
-        .blocks
-        .iter()
-        .map(|block| quoted(block.verdict.as_ref().map_or("", |verdict| &verdict.text)));
-    let threads = order.iter().map(|index| {
-        let thread = &run.threads[*index];
-        let seat = thread.cpu.map_or(String::new(), |cpu| format!("CPU {cpu}"));
-        list([quoted(&thread.name), quoted(&seat)].into_iter())
+    let parts = [
+        ("strips", list(STRIPS.iter().map(|colour| quoted(colour)))),
+        ("names", list(run.unit_names.iter().map(|of_plan| names(of_plan)))),
+        ("threads", list(order.iter().map(|index| thread(&run.threads[*index])))),
+        ("blocks", list(run.blocks.iter().map(|block| numbers(run, block)))),
+        ("why", list(run.blocks.iter().map(why))),
+        ("ways", list(run.blocks.iter().map(|block| way(run, block, &order)))),
+        ("spans", list(order.iter().map(|index| spans(run, *index)))),
+        ("others", others(run)),
+    ];
+    let parts = parts.map(|(name, json)| format!("\"{name}\":{json}"));
+    format!("{{{}}}", parts.join(","))
+}
+
+fn names(names: &[String]) -> String {
+    list(names.iter().map(|name| quoted(name)))
+}
+
+/// Its name and its seat.
+fn thread(thread: &Thread) -> String {
+    let seat = thread.cpu.map_or(String::new(), |cpu| format!("CPU {cpu}"));
+    list([quoted(&thread.name), quoted(&seat)].into_iter())
+}
+
+/// Number, start, awake, finished, deadline, skipped periods, and which list of names.
+fn numbers(run: &RunTrace, block: &RunBlock) -> String {
+    let numbers = [
+        block.number as i64,
+        start_ns(run, block),
+        block.awake_ns,
+        block.finished_ns,
+        block.deadline_ns,
+        block.skipped as i64,
+        block.names as i64,
+    ];
+    list(numbers.iter().map(ToString::to_string))
+}
+
+fn why(block: &RunBlock) -> String {
+    quoted(block.verdict.as_ref().map_or("", |verdict| &verdict.text))
+}
+
+/// What the output waited for, four numbers per part: the lane, start and end since the planned start, and which unit
+/// or -1.
+fn way(run: &RunTrace, block: &RunBlock, order: &[usize]) -> String {
+    let lane = |thread| order.iter().position(|drawn| *drawn == thread).unwrap_or(0);
+    let numbers = run.awaited(block).into_iter().flat_map(|part| {
+        let unit = part.unit.map_or(-1, i64::from);
+        [lane(part.thread) as i64, part.start_ns, part.end_ns, unit]
     });
-    let blocks = run.blocks.iter().map(|block| {
-        let numbers = [
-            block.number as i64,
-            start_ns(run, block),
-            block.awake_ns,
-            block.finished_ns,
-            block.deadline_ns,
-            block.skipped as i64,
-            block.names as i64,
-        ];
-        list(numbers.iter().map(ToString::to_string))
-    });
-    let _ = write!(out, "\"strips\":{}", list(STRIPS.iter().map(|colour| quoted(colour))));
-    let _ = write!(out, ",\"names\":{},\"why\":{}", list(names), list(why));
-    let _ = write!(out, ",\"threads\":{},\"blocks\":{}", list(threads), list(blocks));
-    let lanes = order.iter().map(|index| spans(run, *index));
-    let _ = write!(out, ",\"spans\":{}", list(lanes));
-    let _ = write!(out, ",\"others\":{}}}", others(run));
-    out
+    list(numbers.map(|number| number.to_string()))
 }
 
 fn start_ns(run: &RunTrace, block: &RunBlock) -> i64 {
@@ -100,9 +121,8 @@ fn others(run: &RunTrace) -> String {
                 numbers.extend([start_ns, length_ns, at as i64, index as i64]);
             }
         }
-        let names = list(names.iter().map(|name| quoted(name)));
         let numbers = list(numbers.iter().map(ToString::to_string));
-        list([cpu.to_string(), names, numbers].into_iter())
+        list([cpu.to_string(), self::names(&names), numbers].into_iter())
     }))
 }
 

@@ -9,7 +9,7 @@
 
   const data = JSON.parse(document.getElementById("trace").textContent);
   const blocks = data.blocks.map(([number, start, awake, finished, deadline, skipped, names], index) =>
-    ({ index, number, start, awake, finished, deadline, skipped, names: data.names[names], list: names, why: data.why[index], late: finished > deadline }));
+    ({ index, number, start, awake, finished, deadline, skipped, names: data.names[names], list: names, why: data.why[index], way: data.ways[index], late: finished > deadline }));
   if (!blocks.length) return;
 
   const ROW = 34, AXIS = 26, LEAST_NS = 500;
@@ -64,6 +64,8 @@
     const middle = (from + to) / 2;
     view.from = Math.min(Math.max(middle - width / 2, whole.from), whole.to - width);
     view.to = view.from + width;
+    // For those who look from outside.
+    Object.assign(plot.dataset, { from: Math.round(view.from), to: Math.round(view.to) });
     schedule();
   };
   const zoom = (factor, around = (view.from + view.to) / 2) =>
@@ -174,11 +176,12 @@
       drawn = to;
       if (it.isUnit && what < 0) { drawOther(what, from, to, top, tall); continue; }
       const left = Math.max(from, -2), right = Math.min(to, width + 2), wide = Math.max(1, right - left);
-      paint.globalAlpha = matches === null || isMatch ? 1 : 0.25;
-      paint.fillStyle = it.isUnit ? fills[of.list][what] ?? data.strips[rest] : ink.late;
+      const isDim = matches !== null && it.isUnit && !isMatch;
+      paint.globalAlpha = isDim ? 0.25 : 1;
+      paint.fillStyle = it.isUnit ? fills[of.list][what] ?? data.strips[rest] : ink.muted;
       paint.fillRect(left, top, wide, tall);
       if (wide > 3) { paint.fillStyle = ink["on-strip"]; paint.globalAlpha *= 0.35; paint.fillRect(right - 1, top, 1, tall); }
-      paint.globalAlpha = matches === null || isMatch ? 1 : 0.5;
+      paint.globalAlpha = isDim ? 0.5 : 1;
       if (isMatch) { paint.fillStyle = ink.ink; paint.fillRect(left, top + tall - 3, wide, 3); }
       if (wide > 26) {
         paint.fillStyle = it.isUnit ? ink["on-strip"] : ink.panel;
@@ -195,6 +198,19 @@
       paint.lineWidth = 2;
       paint.strokeRect(from - 1, top - 1, Math.max(3, to - from + 2), tall + 2);
     }
+  };
+  // What the output of the chosen block waited for: a line below the boxes, from lane to lane.
+  const drawWay = () => {
+    paint.strokeStyle = ink.ink;
+    paint.lineWidth = 2;
+    paint.beginPath();
+    for (let i = 0; i < block.way.length; i += 4) {
+      const y = AXIS + ROW * (block.way[i] + 2) - 2;
+      const from = x(block.start + block.way[i + 1]), to = x(block.start + block.way[i + 2]);
+      if (i === 0) paint.moveTo(from, y); else paint.lineTo(from, y);
+      paint.lineTo(to, y);
+    }
+    paint.stroke();
   };
   // All blocks, one next to the other however long the pauses between them: how much of the period each took.
   const drawOverview = () => {
@@ -228,17 +244,28 @@
     drawAxis();
     drawBlocks();
     lanes.forEach(drawLane);
+    drawWay();
     drawOverview();
-    Object.assign(plot.dataset, { from: Math.round(view.from), to: Math.round(view.to) });
   };
 
   // --- choosing ----------------------------------------------------------------
+  // The longest parts of the way.
+  const sayWay = () => {
+    const parts = [];
+    for (let i = 0; i < block.way.length; i += 4) {
+      const [row, from, to, unit] = block.way.slice(i, i + 4);
+      parts.push([to - from, unit < 0 ? `${lanes[row].name} to run` : unitName(unit, block.index)]);
+    }
+    parts.sort((a, b) => b[0] - a[0]);
+    const words = parts.slice(0, 3).map(([took, what]) => `${what} ${us(took)} µs`);
+    return words.length ? ` Its output waited longest for ${words.join("; ")}.` : "";
+  };
   const sayBlock = () => {
     const slack = block.deadline - block.finished;
     const end = slack < 0 ? `late by ${us(-slack)} µs` : `ready ${us(slack)} µs before the deadline`;
-    const skipped = block.skipped ? `, ${block.skipped} periods skipped after it` : "";
+    const skipped = block.skipped ? `, ${block.skipped} ${block.skipped === 1 ? "period" : "periods"} skipped after it` : "";
     const why = block.why ? ` Why: ${block.why}.` : "";
-    return `Block ${block.number}: awake after ${us(block.awake)} µs, ${end}${skipped}.${why}`;
+    return `Block ${block.number}: awake after ${us(block.awake)} µs, ${end}${skipped}.${why}${sayWay()}`;
   };
   const say = () => {
     if (chosen === null) { readout.textContent = sayBlock(); return; }
@@ -440,7 +467,7 @@
   coloured.forEach((strip) => entry(strip, fillOfStrip.get(strip)));
   if (busiest.length > coloured.length) entry(`${busiest.length - coloured.length} others, which take less time`, data.strips[rest]);
   const note = document.createElement("li");
-  note.textContent = "A line is a wait, a line with ends a barrier, half a box help, hatching a guard. Vertical lines are deadlines.";
+  note.textContent = "A line is a wait, a line with ends a barrier, half a box help, hatching a guard. Vertical lines are deadlines. The line from lane to lane is what the output of the chosen block waited for.";
   legend.append(note);
   for (const cell of document.querySelectorAll("tr[data-block] > th")) {
     const it = blocks.find((block) => String(block.number) === cell.parentElement.dataset.block);

@@ -72,6 +72,7 @@ pub(super) fn facts(run: &RunTrace) -> Vec<(&'static str, String)> {
     if run.interrupted {
         facts.push(("interrupted", "by the user".to_owned()));
     }
+    facts.extend(run.remarks.iter().map(|remark| ("note", remark.clone())));
     facts.extend(run.limits.iter().map(|limit| ("not seen here", limit.clone())));
     facts
 }
@@ -87,7 +88,12 @@ pub(super) fn events<'a>(run: &'a RunTrace, mut each: impl FnMut(Event<'a>)) {
         for lane in &block.lanes {
             let track = Track::Thread(lane.thread);
             let mut start = Start { ns: block.start_ns as i64, ends: &mut ends };
-            each(start.slice(track, "asleep".into(), "asleep", (0, lane.awake_ns), "".into()));
+            let asleep =
+                start.slice(track, "asleep".into(), "asleep", (0, lane.awake_ns), "".into());
+            // A thread that was awake when the block was planned did not sleep in it.
+            if matches!(&asleep, Event::Slice { start_ns, end_ns, .. } if start_ns < end_ns) {
+                each(asleep);
+            }
             for span in &lane.spans {
                 let name = name(span, &run.unit_names[block.names]);
                 let category = category(&span.doing);
@@ -115,7 +121,8 @@ fn block_events<'a>(block: &'a RunBlock, mut start: Start<'_>, each: &mut impl F
         each(start.instant("miss", "miss", block.finished_ns, detail.into()));
     }
     if block.skipped > 0 {
-        let words = format!("{} skipped periods", block.skipped);
+        let periods = if block.skipped == 1 { "period" } else { "periods" };
+        let words = format!("{} {periods} skipped", block.skipped);
         each(start.instant("skipped", "miss", block.finished_ns, words.into()));
     }
     each(Event::Slack { at_ns: start.at(block.finished_ns), slack_ns: block.slack_ns() });
@@ -247,6 +254,14 @@ mod tests {
     }
 
     #[test]
+    fn who_was_awake_in_time_did_not_sleep() {
+        let mut run = run();
+        run.blocks.iter_mut().for_each(|block| block.lanes[0].awake_ns = -5_000);
+        let sleepers = slices(&run).into_iter().filter(|slice| slice.1 == "asleep");
+        assert!(sleepers.map(|slice| slice.0).eq([Track::Thread(2); 3]));
+    }
+
+    #[test]
     fn a_miss_is_an_instant_with_its_cause() {
         let run = run();
         let mut misses = Vec::new();
@@ -258,6 +273,6 @@ mod tests {
         });
         assert_eq!(misses.len(), 2);
         assert!(misses[0].0 == "miss" && misses[0].1.contains("preview ran for 90 us"));
-        assert_eq!(misses[1], ("skipped".into(), "1 skipped periods".into()));
+        assert_eq!(misses[1], ("skipped".into(), "1 period skipped".into()));
     }
 }

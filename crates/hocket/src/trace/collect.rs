@@ -11,8 +11,8 @@ use hocket_trace::run::{Kept, RunTrace};
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Room for 3200 thread switches of a CPU between two looks.
 pub(super) const SWITCH_RING_BYTES: usize = 1 << 18;
-/// Spans that are kept in memory, of 24 bytes each. No viewer shows more.
-const MOST_SPANS: usize = 10_000_000;
+/// Spans that are kept. As trace events they are some 200 MB, which viewers hardly load.
+const MOST_SPANS: usize = 2_000_000;
 
 /// Blocks on their way to the collector: those of a second, so that it may be late ten times.
 pub(super) fn events(rate_hz: u32, frames: u32) -> usize {
@@ -91,6 +91,7 @@ impl Collector {
 
     /// The whole run, of which `played` is left.
     pub(super) fn finish(mut self, played: Played<Notes>) -> RunTrace {
+        self.run.remarks = remarks(&played);
         let Played { engine, observer: mut notes, end, .. } = played;
         notes.recorder.end_run();
         self.take();
@@ -136,4 +137,20 @@ impl Collector {
             self.run.explain(&flight.evidence, flight.verdict.as_ref());
         }
     }
+}
+
+/// What the system granted and refused, and what has no effect on this machine.
+fn remarks(played: &Played<Notes>) -> Vec<String> {
+    let engine = &played.engine;
+    let policy = engine.settings().policy.sibling.name();
+    let refused = played
+        .threads
+        .iter()
+        .filter_map(|thread| thread.why.as_ref().map(|why| format!("{}: {why}", thread.name)));
+    let no_effect = engine.seating().placement().no_effect.as_ref();
+    let of_policy = played.protection.iter().chain(no_effect);
+    let of_policy = of_policy.map(|what| format!("policy {policy}: {what}"));
+    let memory = engine.memory().and_then(|memory| memory.why.as_ref());
+    let memory = memory.map(|why| format!("memory: not locked: {why}"));
+    refused.chain(of_policy).chain(memory).collect()
 }

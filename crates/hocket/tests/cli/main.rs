@@ -24,6 +24,7 @@ mod parts;
 mod levels;
 mod dashboard;
 mod osc;
+mod trace;
 mod alsa;
 mod sentry;
 #[path = "../streamed/mod.rs"]

@@ -123,6 +123,7 @@ fn shorter(command: &str) -> Option<String> {
     let is_whole = is("hocket render sessions/band.toml") && !has("--from") && command != WHOLE;
     let short = match () {
         // The port may be taken: any free one.
+        () if is("hocket trace") && (has("--on-miss") || has("--length")) => with_length(command),
         () if has("--osc") => with_length(&with(command, "--osc", "0")),
         () if is("hocket play") || is_whole => with_length(command),
         () if (is("hocket bench") || is("hocket demo")) && !has("--blocks") => {
