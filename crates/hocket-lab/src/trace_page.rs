@@ -17,7 +17,7 @@ const SCRIPT: &str = include_str!("trace_page/script.js");
 
 /// Digest of [`SCRIPT`], so that the browser runs this script and no other, whatever text a trace may hold.
 /// tests/trace_page.rs computes it again and says the new one after a change.
-const SCRIPT_SHA256: &str = "sha256-fhTFR5mVwihjlJsq4zLdYpyoQQjjlHKJhw35lEc9Igk=";
+const SCRIPT_SHA256: &str = "sha256-Jyy8nZR3/z3+1wzCgSggjBNb7CjRHrIr5l0WeqlkUwE=";
 
 /// Late blocks in the table; the timeline has all of them.
 const MOST_LATE: usize = 100;
@@ -220,6 +220,7 @@ fn limits(run: &RunTrace) -> Markup {
             h2 { "What it does not show" }
             ul.plain {
                 @for limit in &run.limits { li { (plain(limit)) "." } }
+                li { "What it costs to note spans is in the times: " (run.cost()) "." }
                 li { "Other threads are shown for late blocks only, as far as this machine lets Hocket watch them." }
                 li { "A cause is what the records show. It is not a proof." }
             }

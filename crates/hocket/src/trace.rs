@@ -148,6 +148,7 @@ impl Stage<'_> {
             rate_hz: settings.rate_hz,
             period_ns: settings.period().as_nanos() as u64,
             kept: self.kept(),
+            span_cost_ns: flight::span_cost_ns(),
         }
     }
 
@@ -212,6 +213,7 @@ fn summary(run: &RunTrace) -> String {
     if run.lost_blocks > 0 {
         text += &format!("not kept: {} blocks for which there was no room\n", run.lost_blocks);
     }
+    text += &format!("cost of the notes: {}\n", run.cost());
     text += &format!("misses: {}\n", run.misses);
     let mut late: Vec<&RunBlock> = run.blocks.iter().filter(|block| block.is_late()).collect();
     late.sort_by_key(|block| block.slack_ns());

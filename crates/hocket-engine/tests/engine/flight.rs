@@ -292,3 +292,9 @@ fn every_block_is_handed_over_in_order_where_that_is_asked_for() {
     let kept: Vec<u64> = drain.collect().iter().map(|flight| flight.evidence.trace.block).collect();
     assert_eq!(kept, [7, 8, 9, 10, 11, 12, 13, 14]);
 }
+
+#[test]
+fn a_span_costs_something_and_less_than_a_period() {
+    let cost_ns = flight::span_cost_ns();
+    assert!((1..1_000_000).contains(&cost_ns), "{cost_ns} ns");
+}

@@ -339,12 +339,14 @@
   };
 
   // --- mouse, touch and keys ---------------------------------------------------
+  // A pointer that has gone by now cannot be held.
+  const hold = (it, event) => { try { it.setPointerCapture(event.pointerId); } catch { /* its events still come */ } };
   const pointers = new Map();
   let moved = 0;
   const px = (event) => event.clientX - canvas.getBoundingClientRect().left;
   canvas.addEventListener("pointerdown", (event) => {
-    canvas.setPointerCapture?.(event.pointerId);
     pointers.set(event.pointerId, px(event));
+    hold(canvas, event);
     if (pointers.size === 1) moved = 0;
     plot.classList.add("dragging");
   });
@@ -425,7 +427,7 @@
     choose(0, null);
     setView(it.start + it.deadline / 2 - wide / 2, it.start + it.deadline / 2 + wide / 2);
   };
-  overview.addEventListener("pointerdown", (event) => { overview.setPointerCapture?.(event.pointerId); goOverview(event); });
+  overview.addEventListener("pointerdown", (event) => { hold(overview, event); goOverview(event); });
   overview.addEventListener("pointermove", (event) => { if (event.buttons) goOverview(event); });
 
   // --- the page ----------------------------------------------------------------
@@ -440,7 +442,7 @@
   const hasLate = blocks.some(lateBlock);
   found.before(button("◂", "The match before", () => nextMatch(-1)), button("▸", "The next match", () => nextMatch(1)));
   tools.append(
-    button("+", "Zoom in", () => zoom(0.6)), button("−", "Zoom out", () => zoom(1 / 0.6)), button("all", "Show everything", () => setView(whole.from, whole.to)),
+    button("+", "Zoom in", () => zoom(0.6)), button("−", "Zoom out", () => zoom(1 / 0.6)), button("all", "Show all", () => setView(whole.from, whole.to)),
     button("◂ block", "The block before", () => step(-1, anyBlock)), button("block ▸", "The next block", () => step(1, anyBlock)));
   if (hasLate) tools.append(button("◂ late", "The late block before", () => step(-1, lateBlock)), button("late ▸", "The next late block", () => step(1, lateBlock)));
   const row = (name, seat, classes) => {

@@ -89,6 +89,7 @@ pub fn run(blocks: u64) -> RunTrace {
         rate_hz: 48_000,
         period_ns: PERIOD_NS as u64,
         kept: Kept::Every,
+        span_cost_ns: 15,
     };
     let thread = |name: &str, cpu, beside| Thread {
         name: name.into(),

@@ -68,6 +68,7 @@ pub(super) fn facts(run: &RunTrace) -> Vec<(&'static str, String)> {
         ("kept", kept.to_owned()),
         ("lost_blocks", run.lost_blocks.to_string()),
         ("lost_spans", run.lost_spans.to_string()),
+        ("span_cost_ns", about.span_cost_ns.to_string()),
     ];
     if run.interrupted {
         facts.push(("interrupted", "by the user".to_owned()));

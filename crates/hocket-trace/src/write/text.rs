@@ -41,6 +41,7 @@ fn head(run: &RunTrace) -> String {
     if run.lost_spans > 0 {
         line("not kept", format!("{} spans for which there was no room", run.lost_spans));
     }
+    line("cost of the notes", run.cost());
     run.remarks.iter().for_each(|remark| line("note", remark.clone()));
     run.limits.iter().for_each(|limit| line("not seen here", limit.clone()));
     for block in run.blocks.iter().filter(|block| block.is_late()) {
@@ -130,6 +131,7 @@ mod tests {
             "kept: 3 blocks: every block",
             "not kept: 3 blocks for which there was no room",
             "not kept: 4 spans for which there was no room",
+            "cost of the notes: about 20 ns per span, 0.01 % of the time of the threads in their blocks",
             "note: worker 1: no real-time class: refused",
             "not seen here: moves of workers are not counted",
             "late: block 8 came 50 us too late: preview ran for 90 us on the seat of worker 1",
