@@ -33,8 +33,7 @@ pub fn perfetto(run: &RunTrace) -> Vec<u8> {
         at.map_or(PROCESS, |at| FIRST + at as u64)
     };
     let mut out = Packets::default();
-    out.describe(&tracks);
-    out.facts(run);
+    out.describe(run, &tracks);
     events(run, |event| match event {
         Event::Slice { track, name, category, start_ns, end_ns, detail } => {
             let begin = TraceEvent {
@@ -100,7 +99,7 @@ impl Packets {
         let _ = packet.encode_length_delimited(&mut self.bytes);
     }
 
-    fn describe(&mut self, tracks: &[(Track, String)]) {
+    fn describe(&mut self, run: &RunTrace, tracks: &[(Track, String)]) {
         let track = |descriptor| TracePacket {
             sequence: Some(SEQUENCE),
             track_descriptor: Some(descriptor),
@@ -127,6 +126,10 @@ impl Packets {
         self.push(&track(TrackDescriptor { counter, ..below(SLACK, "slack") }));
         for (uuid, (_, name)) in (FIRST..).zip(tracks) {
             self.push(&track(below(uuid, name)));
+            if uuid == FIRST {
+                // Here, so that the beginning of a file says what it is, however many threads follow.
+                self.facts(run);
+            }
         }
     }
 
@@ -258,8 +261,13 @@ mod tests {
 
     #[test]
     fn the_beginning_says_what_it_is() {
-        let bytes = perfetto(&run());
-        let head = &bytes[..bytes.len().min(1024)];
+        let mut crowd = run();
+        for cpu in 0..1000 {
+            let name = format!("worker {cpu} of many");
+            crowd.threads.push(crate::run::Thread { name, cpu: Some(cpu), beside: Vec::new() });
+        }
+        let bytes = perfetto(&crowd);
+        let head = &bytes[..1024];
         assert!(head.windows(14).any(|part| part == b"hocket-trace/1"));
         let packets = decoded(&run());
         let misses = packets.iter().filter_map(|p| p.event.as_ref());
