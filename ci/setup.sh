@@ -91,6 +91,18 @@ want_std_source() {
   skip "setup rust-src" "the source of nightly's std is not to be had; without it, nothing runs under ThreadSanitizer"
 }
 
+# Google's own classes for Perfetto traces, in a folder of their own.
+want_perfetto() {
+  local folder=${CARGO_TARGET_DIR:-target}/perfetto-python
+  local import='import perfetto.protos.perfetto.trace.perfetto_trace_pb2'
+  "$folder/bin/python" -c "$import" 2>/dev/null && return
+  have python3 && python3 -m venv "$folder" >/dev/null 2>&1 &&
+    "$folder/bin/python" -m pip install -q perfetto protobuf >/dev/null 2>&1 &&
+    "$folder/bin/python" -c "$import" 2>/dev/null && return
+  rm -rf "$folder"
+  skip "setup perfetto" "Python's package is not to be had; without it, traces are not read with Perfetto's own classes"
+}
+
 wanted=()
 need_rust
 need_linker
@@ -116,6 +128,7 @@ case "$level" in
     want sox has_sox "renders are not compared with those of sox"
     want ecasound has_ecasound "renders are not compared with those of ecasound"
     want swh-plugins has_ladspa_bands "ecasound has no peaking band, so renders are not compared with its own"
+    want_perfetto
     want_component rustfmt fmt "the formatting is not checked"
     want_component clippy clippy "the lints are not checked"
     want_std_source

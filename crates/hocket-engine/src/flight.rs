@@ -4,7 +4,7 @@
 //! leader, between blocks                      any other thread, or the leader's between turns
 //! FlightRecorder::note: copies the block's
 //!   notes into a slot that was there before
-//! late, or the worst so far:
+//! late, or the worst so far (or every block):
 //!   event with its neighbours  ----ring---->  FlightDrain::collect: names, estimates,
 //!                              <---ring-----    who ran on the seats, counters -> Flight
 //!                                             FlightLog: tally by cause, last explanations
@@ -20,10 +20,13 @@ mod log;
 mod recorder;
 mod scene;
 
+use hocket_machine::clock::TickRate;
+
+use crate::block::stamps::{Stamps, What};
 use crate::control::engine::Engine;
 
 pub(crate) use block_notes::BlockNotes;
-pub use drain::{Flight, FlightDrain};
+pub use drain::{Flight, FlightDrain, Neighbour};
 pub use log::FlightLog;
 pub use recorder::FlightRecorder;
 pub(crate) use threads::EngineThreads;
@@ -35,12 +38,23 @@ pub struct FlightSettings {
     pub blocks: usize,
     /// Blocks on their way to the drain, each with its neighbours; at least 1.
     pub events: usize,
+    /// Which blocks the drain gets.
+    pub hand_over: HandOver,
+}
+
+/// Which blocks a recorder hands over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HandOver {
+    /// Those that were late or the worst so far, each with its neighbours.
+    LateOrWorst,
+    /// Every block, without neighbours. The drain explains the late ones only.
+    Every,
 }
 
 impl Default for FlightSettings {
     fn default() -> FlightSettings {
         // At 64 frames and 48 kHz: the last 85 ms, and as much that is late without a gap.
-        FlightSettings { blocks: 64, events: 64 }
+        FlightSettings { blocks: 64, events: 64, hand_over: HandOver::LateOrWorst }
     }
 }
 
@@ -51,5 +65,24 @@ impl Default for FlightSettings {
 /// times `blocks + 3 * events`.
 pub fn record(engine: &Engine, settings: FlightSettings) -> (FlightRecorder, FlightDrain) {
     let (recorder, ends) = recorder::new(engine, settings);
-    (recorder, FlightDrain::new(engine, ends))
+    (recorder, FlightDrain::new(engine, ends, settings.hand_over))
+}
+
+/// What it costs a thread to note one span, in nanoseconds: the median of some tries on the calling thread.
+///
+/// Thread: control. Cost: less than a millisecond.
+pub fn span_cost_ns() -> u64 {
+    const TRIES: u64 = 15;
+    const SPANS: u64 = 1000;
+    let rate = TickRate::get();
+    let mut stamps = Stamps::new(SPANS as usize);
+    let mut one_try = |block| {
+        stamps.begin(block);
+        (0..SPANS).for_each(|_| _ = stamps.end_span(What::Wait));
+        stamps.finish();
+        rate.ticks_to_ns(stamps.finished.wrapping_sub(stamps.awake)).div_ceil(SPANS)
+    };
+    let mut costs: Vec<u64> = (0..TRIES).map(&mut one_try).collect();
+    costs.sort_unstable();
+    costs[costs.len() / 2]
 }

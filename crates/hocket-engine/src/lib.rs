@@ -161,7 +161,9 @@ pub use control::start::EngineError;
 pub use control::states::{RestoredStates, SavedState, SavedStates};
 pub use device::offline;
 pub use device::virtual_device::VirtualDevice;
-pub use flight::{Flight, FlightDrain, FlightLog, FlightRecorder, FlightSettings};
+pub use flight::{
+    Flight, FlightDrain, FlightLog, FlightRecorder, FlightSettings, HandOver, Neighbour,
+};
 pub use leader::choose_walk::Reason;
 pub use worker::seat::{LeaderSeat, ThreadReport, settle_leader};
 

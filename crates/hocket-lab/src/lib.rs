@@ -2,7 +2,7 @@
 //!
 //! A measurement leaves a [`record`]; [`stats`] says what its samples show and what they do not;
 //! [`siblings`] infers who shares a core; [`report`] and, for runs of the lab, [`pages`] print it for
-//! the terminal, a browser or a read-me; [`historic`] holds the figures of the experiments that are
+//! the terminal, a browser or a read-me; [`trace_page`] shows the blocks of one run; [`historic`] holds the figures of the experiments that are
 //! repeated here; [`provenance`] keeps records from lying about where they come from; [`foreign`] makes text from elsewhere fit to be shown; [`tune`] derives how to play on this machine; [`fleet`] writes what schedulers of many
 //! machines need to run the lab there.
 #![forbid(unsafe_code)]
@@ -27,5 +27,6 @@ pub mod stats;
 pub mod siblings;
 pub mod report;
 pub mod pages;
+pub mod trace_page;
 pub mod historic;
 pub mod foreign;

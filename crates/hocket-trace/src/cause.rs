@@ -35,7 +35,7 @@
 
 mod evidence;
 mod losses;
-mod path;
+pub(crate) mod path;
 mod tally;
 
 use std::fmt;

@@ -6,7 +6,10 @@
 
 pub mod cause;
 pub mod misses;
+pub mod run;
 pub mod switches;
+#[cfg(feature = "write")]
+pub mod write;
 
 pub use misses::Misses;
 use serde::{Deserialize, Serialize};

@@ -2,6 +2,8 @@
 
 mod start;
 
+pub(crate) use start::preview;
+
 use hocket_engine::{Couples, Policy, SeatSpeeds, Seating};
 use hocket_lab::bench::{BenchPlan, VariantPlan};
 use hocket_lab::disturb::{DisturbError, DisturbSpec, Load, Where};
@@ -216,7 +218,10 @@ pub(crate) fn check_waits(flag: &str, waits: &[WaitArg]) -> Result<(), Failure> 
     Ok(())
 }
 
-fn disturbers(asked: Option<&str>, opened: &OpenedSession) -> Result<Vec<DisturbSpec>, Failure> {
+pub(crate) fn disturbers(
+    asked: Option<&str>,
+    opened: &OpenedSession,
+) -> Result<Vec<DisturbSpec>, Failure> {
     let has_preview = opened.session().preview.is_some();
     let usual = if has_preview { "preview" } else { "none" };
     let specs = DisturbSpec::parse_list(asked.unwrap_or(usual)).map_err(Failure::bad_input)?;
@@ -228,7 +233,7 @@ fn disturbers(asked: Option<&str>, opened: &OpenedSession) -> Result<Vec<Disturb
 
 /// Without siblings, what is meant for them runs anywhere: it stays a load beside the engine, and the record names
 /// it as what it is.
-fn place(specs: &mut [DisturbSpec], topology: &Topology) {
+pub(crate) fn place(specs: &mut [DisturbSpec], topology: &Topology) {
     let cpus = hocket_lab::bench::seat_cpus(topology);
     for spec in specs.iter_mut().filter(|spec| spec.place == Where::Siblings) {
         if cpus.siblings.is_empty() {
@@ -243,7 +248,7 @@ fn place(specs: &mut [DisturbSpec], topology: &Topology) {
 }
 
 /// A CPU that is not there is refused.
-fn check_cpus(specs: &[DisturbSpec], topology: &Topology) -> Result<(), Failure> {
+pub(crate) fn check_cpus(specs: &[DisturbSpec], topology: &Topology) -> Result<(), Failure> {
     let cpus = hocket_lab::bench::seat_cpus(topology);
     for spec in specs {
         if let Where::Cpu(cpu) = spec.place

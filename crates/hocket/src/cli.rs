@@ -15,6 +15,7 @@ mod recover;
 mod render;
 mod report;
 mod session;
+mod trace;
 
 use clap::{Parser, Subcommand};
 
@@ -39,6 +40,7 @@ pub use recover::RecoverArgs;
 pub use render::RenderArgs;
 pub use report::ReportArgs;
 pub use session::{ConvertArgs, SessionArgs, SessionCommand, ShowArgs};
+pub use trace::TraceArgs;
 
 use crate::failure::{Exit, Failure};
 use crate::output::{Talk, set_talk};
@@ -121,6 +123,8 @@ pub enum Command {
     Render(RenderArgs),
     /// Turns a record of `bench` into a table or a page.
     Report(ReportArgs),
+    /// Plays a session in real time and writes what every thread did in each block, or in the late ones.
+    Trace(TraceArgs),
     /// Measures how to play on this machine; bench, play and render then use the result by default.
     Tune(crate::tune::TuneArgs),
     /// Prints the completions for a shell.
@@ -170,6 +174,7 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Recover(args) => crate::recover::run(&args),
         Command::Render(args) => crate::render::run(&args),
         Command::Report(args) => crate::report::run(&args),
+        Command::Trace(args) => crate::trace::run(&args),
         Command::Tune(args) => crate::tune::run(&args),
         Command::Lab(args) => crate::lab::run(&args),
     };

@@ -25,6 +25,8 @@ pub(crate) enum Kind {
     Profile,
     /// SVG that says it is from Hocket.
     Picture,
+    /// Text, JSON or a protobuf that names the format `hocket-trace`.
+    Trace,
     /// The state of an LV2 plug-in. One of a CLAP plug-in has no mark, so it counts as somebody's work.
     State,
     /// A file that its reader has checked already: what is there is an input, too.
@@ -48,6 +50,10 @@ impl Kind {
             Kind::Page => begins("<!DOCTYPE html>") && has("name=\"generator\" content=\"Hocket\""),
             Kind::Profile => begins(hocket_lab::tune::PROFILE_MARK),
             Kind::Picture => begins("<svg") && has("data-from=\"hocket"),
+            Kind::Trace => {
+                let is_one = begins("hocket-trace/") || begins("{\"otherData\":{\"format\":");
+                (is_one || begins("\n")) && has(hocket_trace::run::FORMAT)
+            }
             Kind::State => begins("{\"format\":\"hocket-lv2-state/"),
             Kind::Checked => true,
             Kind::Session => false,
@@ -138,7 +144,7 @@ impl Files {
     }
 
     /// The command writes this file. What a killed run left half-written under this name is removed. The folder of a
-    /// record, page, picture or profile may be missing; [`Files::make_folders`] makes it.
+    /// record, page, picture, trace or profile may be missing; [`Files::make_folders`] makes it.
     ///
     /// # Errors
     /// The file is an input or another output, is not Hocket's to replace, or cannot be written: nothing is changed.

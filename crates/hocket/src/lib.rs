@@ -23,6 +23,7 @@ pub mod recover;
 pub mod report;
 pub mod session;
 pub mod lab;
+pub mod trace;
 pub mod tune;
 pub mod profile;
 pub mod generate;

@@ -288,7 +288,7 @@ const FILL_PATIENCE: Duration = Duration::from_secs(20);
 const FILL_STEP: Duration = Duration::from_millis(200);
 
 /// Waits until everything that plays from the disk is read ahead.
-fn fill(loaded: &LoadedSession, stop: &AtomicBool) {
+pub(crate) fn fill(loaded: &LoadedSession, stop: &AtomicBool) {
     let begun = Instant::now();
     while let Err(error) = loaded.media.fill(FILL_STEP) {
         if stop.load(Relaxed) {

@@ -48,27 +48,37 @@ impl BlockNotes {
             spans => spans + desks * 32,
         };
         BlockNotes {
+            desks: vec![DeskNotes::default(); desks].into_boxed_slice(),
+            spans: vec![SpanTicks::EMPTY; room].into_boxed_slice(),
+            ..BlockNotes::without_room()
+        }
+    }
+
+    /// Has room for no thread and no span.
+    pub(crate) fn without_room() -> BlockNotes {
+        BlockNotes {
             times: BlockTimes::default(),
             number: 0,
             plan: 0,
             signaled_ns: 0,
             awake_ticks: 0,
-            desks: vec![DeskNotes::default(); desks].into_boxed_slice(),
-            spans: vec![SpanTicks::EMPTY; room].into_boxed_slice(),
+            desks: Box::default(),
+            spans: Box::default(),
             used: 0,
         }
     }
 
-    /// Copies the last block of the engine that it was made for.
+    /// Copies the last block of the engine that it was made for. Returns how many spans found no room and are left
+    /// out.
     ///
-    /// Thread: leader, between blocks. No allocation. Cost: O(threads + spans); spans that find no room
-    /// are left out.
-    pub(crate) fn fill(&mut self, engine: &Engine, times: &BlockTimes) {
+    /// Thread: leader, between blocks. No allocation. Cost: O(threads + spans).
+    pub(crate) fn fill(&mut self, engine: &Engine, times: &BlockTimes) -> u64 {
         let leader = engine.leader();
         self.times = *times;
         self.plan = leader.runner().plan().number;
         self.awake_ticks = engine.awake_ticks();
         self.used = 0;
+        let mut left_out = 0;
         for (desk, notes) in self.desks.iter_mut().enumerate() {
             let stamps = leader.stamps(desk);
             let came = stamps.block == times.block;
@@ -83,8 +93,10 @@ impl BlockNotes {
                 let count = stamps.spans().len().min(room.len());
                 rows::copy(&mut room[..count], &stamps.spans()[..count]);
                 self.used += count;
+                left_out += (stamps.spans().len() - count) as u64;
             }
         }
+        left_out
     }
 
     /// Copies another frame of the same engine.

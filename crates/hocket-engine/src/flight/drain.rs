@@ -6,10 +6,12 @@ use hocket_machine::clock::TickRate;
 use hocket_machine::pin::ThreadId;
 use hocket_trace::BlockTrace;
 use hocket_trace::cause::{self, Evidence, Verdict};
+use hocket_trace::run::Thread;
 
 use super::recorder::{Ends, Event};
 use super::scene::Scene;
-use super::{BlockNotes, EngineThreads};
+use super::threads::Member;
+use super::{BlockNotes, EngineThreads, HandOver};
 use crate::block::times::BlockTimes;
 use crate::control::engine::Engine;
 use crate::control::handle::Control;
@@ -20,15 +22,24 @@ use crate::control::measured_costs::Expectations;
 pub struct Flight {
     /// Its times; [`BlockTimes::is_late`] says whether it was late.
     pub times: BlockTimes,
-    /// What is known of it.
+    /// What is known of it. Of a block that was in time, [`HandOver::Every`] gives the trace alone.
     pub evidence: Evidence,
     /// The block before, where it belongs to the same run.
-    pub before: Option<BlockTrace>,
+    pub before: Option<Neighbour>,
     /// The block after, where it belongs to the same run.
-    pub after: Option<BlockTrace>,
+    pub after: Option<Neighbour>,
     /// Why it was late, or took longer than usual. `None`: it was in time and nothing unusual, or it is
     /// not known what is usual.
     pub verdict: Option<Verdict>,
+}
+
+/// A block next to one that is explained.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Neighbour {
+    /// Its times.
+    pub times: BlockTimes,
+    /// What its threads did.
+    pub trace: BlockTrace,
 }
 
 /// Collects what a [`FlightRecorder`](super::FlightRecorder) hands over, and finds the causes.
@@ -40,12 +51,23 @@ pub struct FlightDrain {
     control: Control,
     rate: TickRate,
     scene: Option<Scene>,
+    which: HandOver,
 }
 
 impl FlightDrain {
-    pub(super) fn new(engine: &Engine, ends: Ends) -> FlightDrain {
+    pub(super) fn new(engine: &Engine, ends: Ends, which: HandOver) -> FlightDrain {
         let (crew, control) = (EngineThreads::of(engine), engine.control());
-        FlightDrain { ends, crew, control, rate: TickRate::get(), scene: None }
+        FlightDrain { ends, crew, control, rate: TickRate::get(), scene: None, which }
+    }
+
+    /// The engine's threads under the names that their lanes have, workers first.
+    pub fn threads(&self) -> Vec<Thread> {
+        let thread = |member: &Member| Thread {
+            name: member.name.clone(),
+            cpu: member.cpu,
+            beside: member.beside.clone(),
+        };
+        self.crew.members.iter().map(thread).collect()
     }
 
     /// Begins to watch the seats. `ring_bytes`: room for the thread switches of one CPU between two
@@ -87,11 +109,16 @@ impl FlightDrain {
     }
 
     fn flight(&self, event: &Event) -> Flight {
-        let neighbour = |frame: &BlockNotes, there: bool| there.then(|| self.trace(frame));
-        let evidence = self.evidence(&event.block);
-        let verdict = match event.block.times.is_late() {
-            true => cause::explain(&evidence),
-            false => cause::explain_unusual(&evidence),
+        let neighbour = |frame: &BlockNotes, there: bool| {
+            there.then(|| Neighbour { times: frame.times, trace: self.trace(frame) })
+        };
+        let (evidence, verdict) = match (event.block.times.is_late(), self.which) {
+            (true, _) => judged(self.evidence(&event.block), cause::explain),
+            (false, HandOver::LateOrWorst) => {
+                judged(self.evidence(&event.block), cause::explain_unusual)
+            }
+            // There are many of these, and a judgement takes milliseconds.
+            (false, HandOver::Every) => (self.trace_alone(&event.block), None),
         };
         Flight {
             times: event.block.times,
@@ -99,6 +126,17 @@ impl FlightDrain {
             after: neighbour(&event.after, event.has[1]),
             evidence,
             verdict,
+        }
+    }
+
+    fn trace_alone(&self, frame: &BlockNotes) -> Evidence {
+        Evidence {
+            trace: self.trace(frame),
+            estimates_ns: Vec::new(),
+            expected_ns: f64::NAN,
+            signaled_ns: frame.signaled_ns as i64,
+            engine_tids: Vec::new(),
+            seats: Vec::new(),
         }
     }
 
@@ -143,4 +181,12 @@ impl FlightDrain {
         let workers = self.crew.workers().iter().enumerate();
         workers.map(|(index, member)| scene.seat(index, member, window)).collect()
     }
+}
+
+fn judged(
+    evidence: Evidence,
+    judge: impl Fn(&Evidence) -> Option<Verdict>,
+) -> (Evidence, Option<Verdict>) {
+    let verdict = judge(&evidence);
+    (evidence, verdict)
 }

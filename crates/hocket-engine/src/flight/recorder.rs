@@ -4,7 +4,7 @@ use hocket_machine::clock::{TickRate, monotonic_ns};
 use hocket_rt::{Ring, RingReader, RingWriter};
 use hocket_trace::BlockTrace;
 
-use super::{BlockNotes, EngineThreads, FlightSettings};
+use super::{BlockNotes, EngineThreads, FlightSettings, HandOver};
 use crate::block::times::BlockTimes;
 use crate::control::engine::Engine;
 
@@ -35,6 +35,7 @@ pub struct FlightRecorder {
     /// When the last block was noted, on the monotonic clock.
     left_ns: u64,
     worst_slack_ns: i64,
+    which: HandOver,
     full: RingWriter<Box<Event>>,
     empty: RingReader<Box<Event>>,
     /// Waits for the block after it.
@@ -43,14 +44,19 @@ pub struct FlightRecorder {
     reserve: Option<Box<Event>>,
     reserve_used: bool,
     dropped: u64,
+    spans_left_out: u64,
 }
 
 /// See [`super::record`].
 pub(super) fn new(engine: &Engine, settings: FlightSettings) -> (FlightRecorder, Ends) {
     let (events, blocks) = (settings.events.max(1), settings.blocks.max(2));
     let frame = BlockNotes::for_engine(engine);
+    let neighbour = || match settings.hand_over {
+        HandOver::LateOrWorst => frame.clone(),
+        HandOver::Every => BlockNotes::without_room(),
+    };
     let event = || {
-        let [before, block, after] = [frame.clone(), frame.clone(), frame.clone()];
+        let [before, block, after] = [neighbour(), frame.clone(), neighbour()];
         Box::new(Event { before, block, after, has: [false; 2] })
     };
     // Both have room for every event that exists, the reserve among them.
@@ -66,12 +72,14 @@ pub(super) fn new(engine: &Engine, settings: FlightSettings) -> (FlightRecorder,
         noted: 0,
         left_ns: 0,
         worst_slack_ns: i64::MAX,
+        which: settings.hand_over,
         full,
         empty,
         pending: None,
         reserve,
         reserve_used: false,
         dropped: 0,
+        spans_left_out: 0,
     };
     (recorder, Ends { full: full_out, empty: empty_in })
 }
@@ -84,11 +92,13 @@ impl FlightRecorder {
     pub fn note(&mut self, engine: &Engine, times: &BlockTimes) {
         let slot = self.slot(self.noted);
         let frame = &mut self.frames[slot];
-        frame.fill(engine, times);
+        self.spans_left_out += frame.fill(engine, times);
         frame.number = times.block.saturating_sub(self.first_block);
         frame.signaled_ns = self.left_ns.saturating_sub(times.signaled_ns);
         self.complete_pending(slot);
-        if times.is_late() || times.slack_ns() < self.worst_slack_ns {
+        if self.which == HandOver::Every {
+            self.hand_over_alone(slot);
+        } else if times.is_late() || times.slack_ns() < self.worst_slack_ns {
             self.begin_event(slot, times.slack_ns());
         }
         self.noted += 1;
@@ -108,9 +118,16 @@ impl FlightRecorder {
         (self.noted, self.left_ns) = (0, 0);
     }
 
-    /// Late blocks that were not handed over, because nobody collected those before.
+    /// Blocks that were not handed over, because nobody collected those before: late ones, or any with
+    /// [`HandOver::Every`].
     pub fn dropped(&self) -> u64 {
         self.dropped
+    }
+
+    /// Spans that found no room in the copies of their blocks. For spans that found none in the notes of their
+    /// worker, see [`WorkerTotals::spans_dropped`](crate::WorkerTotals::spans_dropped).
+    pub fn spans_left_out(&self) -> u64 {
+        self.spans_left_out
     }
 
     /// Times of the last blocks of the run, oldest first.
@@ -140,6 +157,16 @@ impl FlightRecorder {
             event.after.copy(&self.frames[slot]);
             event.has[1] = true;
             self.hand_over(event);
+        }
+    }
+
+    fn hand_over_alone(&mut self, slot: usize) {
+        match self.empty.pop() {
+            Some(mut event) => {
+                event.block.copy(&self.frames[slot]);
+                self.hand_over(event);
+            }
+            None => self.dropped += 1,
         }
     }
 

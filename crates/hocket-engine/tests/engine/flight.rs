@@ -7,13 +7,15 @@ use std::time::{Duration, Instant};
 
 use hocket_dsp::{Block, Processor};
 use hocket_engine::{
-    Engine, Flight, FlightLog, FlightSettings, Prepared, Seating, Settings, VirtualDevice, flight,
+    Engine, Flight, FlightLog, FlightSettings, HandOver, Prepared, Seating, Settings,
+    VirtualDevice, flight,
 };
 use hocket_machine::Topology;
 use hocket_machine::class::{self, Class};
 use hocket_machine::clock::monotonic_ns;
 use hocket_machine::pin::{CpuSet, current_thread, pin_current_thread};
 use hocket_plan::{Edge, Fusing, Graph, Node, NodeKind, ScheduleKind, SiblingPolicy};
+use hocket_trace::Doing;
 use hocket_trace::cause::Cause;
 
 use crate::stage::{self, Does, FRAMES, RATE_HZ};
@@ -159,8 +161,8 @@ fn check_log(flights: &[Flight]) {
 fn check_neighbours(flights: &[&Flight]) {
     for flight in flights {
         let block = flight.times.block;
-        let before = flight.before.as_ref().map(|trace| trace.block);
-        let after = flight.after.as_ref().map(|trace| trace.block);
+        let before = flight.before.as_ref().map(|it| it.trace.block);
+        let after = flight.after.as_ref().map(|it| it.trace.block);
         assert_eq!((before, after), (Some(block - 1), Some(block + 1)));
         assert_eq!(flight.evidence.trace.unit_names, ["left", "right", "sum"].map(String::from));
         assert!(flight.evidence.trace.lanes.iter().all(|lane| !lane.spans.is_empty()));
@@ -229,7 +231,7 @@ fn more_late_blocks_than_there_is_room_for_are_counted() {
     let _alone = stage::alone();
     let prepared = two_and_a_sum(works(), works());
     let mut engine = stage::engine(prepared, stage::policy(ScheduleKind::Serial), 1);
-    let settings = FlightSettings { blocks: 4, events: 2 };
+    let settings = FlightSettings { blocks: 4, events: 2, ..FlightSettings::default() };
     let (mut recorder, mut drain) = flight::record(&engine, settings);
     let late = |recorder: &mut hocket_engine::FlightRecorder, engine: &mut Engine, blocks: u64| {
         for _ in 0..blocks {
@@ -252,4 +254,47 @@ fn more_late_blocks_than_there_is_room_for_are_counted() {
     let causes = flights.iter().filter_map(|flight| flight.verdict.as_ref());
     assert!(causes.clone().count() == 2);
     assert!(causes.into_iter().all(|verdict| verdict.cause == Cause::LeaderWokeLate));
+}
+
+#[test]
+fn every_block_is_handed_over_in_order_where_that_is_asked_for() {
+    let _alone = stage::alone();
+    let prepared = two_and_a_sum(works(), works());
+    let mut engine = stage::engine(prepared, stage::policy(ScheduleKind::Lists), 2);
+    let settings = FlightSettings { blocks: 4, events: 8, hand_over: HandOver::Every };
+    let (mut recorder, mut drain) = flight::record(&engine, settings);
+    let mut note = |engine: &mut Engine, blocks: std::ops::Range<u64>| {
+        for block in blocks {
+            let mut times = engine.process(FRAMES);
+            // Nobody decides by the clock what is late: block 5 alone is.
+            times.lateness_ns = 0;
+            times.duration_ns = if block == 5 { times.deadline_ns + 1 } else { 1 };
+            recorder.note(engine, &times);
+        }
+        recorder.dropped()
+    };
+    assert_eq!(note(&mut engine, 0..7), 0);
+    let flights = drain.collect();
+    let numbers: Vec<u64> = flights.iter().map(|flight| flight.evidence.trace.block).collect();
+    assert_eq!(numbers, [0, 1, 2, 3, 4, 5, 6]);
+    let judged = flights.iter().filter(|flight| flight.verdict.is_some());
+    assert_eq!(judged.map(|flight| flight.evidence.trace.block).collect::<Vec<_>>(), [5]);
+    for flight in &flights {
+        let trace = &flight.evidence.trace;
+        assert!(flight.before.is_none() && flight.after.is_none());
+        let units = trace.lanes.iter().flat_map(|lane| &lane.spans);
+        let units = units.filter(|span| matches!(span.doing, Doing::Unit(_))).count();
+        assert_eq!(units, 3, "each unit runs once");
+        assert!(trace.lanes.iter().all(|l| drain.threads().iter().any(|t| t.name == l.name)));
+    }
+    // Nobody collects: what finds no room is counted, and those before it stay.
+    assert_eq!(note(&mut engine, 7..20), 5);
+    let kept: Vec<u64> = drain.collect().iter().map(|flight| flight.evidence.trace.block).collect();
+    assert_eq!(kept, [7, 8, 9, 10, 11, 12, 13, 14]);
+}
+
+#[test]
+fn a_span_costs_something_and_less_than_a_period() {
+    let cost_ns = flight::span_cost_ns();
+    assert!((1..1_000_000).contains(&cost_ns), "{cost_ns} ns");
 }

@@ -34,9 +34,9 @@ pub fn theme_css() -> String {
 /// Parts that the pages of the lab use as well.
 pub(crate) mod shared {
     pub(crate) use super::machine::{facts, grants, seats as topology};
-    pub(crate) use super::numbers::{grouped, plain};
+    pub(crate) use super::numbers::{count, grouped, plain, us};
     pub(crate) use super::page::choice;
-    pub(crate) use super::palette::{css as palette_css, light};
+    pub(crate) use super::palette::{STRIPS, css as palette_css, light};
 }
 
 pub use verdict::{Headline, Holding};

@@ -4,12 +4,12 @@ pub(crate) use crate::foreign::plain;
 use crate::stats::{Interval, Proportion};
 
 /// Microseconds with so many decimals: `1,333.3`.
-pub(super) fn us(ns: f64, decimals: usize) -> String {
+pub(crate) fn us(ns: f64, decimals: usize) -> String {
     grouped(&format!("{:.decimals$}", ns / 1e3))
 }
 
 /// A whole number with separators from five digits on: `9000`, `27,000`.
-pub(super) fn count(n: u64) -> String {
+pub(crate) fn count(n: u64) -> String {
     grouped(&n.to_string())
 }
 

@@ -59,7 +59,7 @@ pub(super) const NEUTRAL: Theme = Theme {
 };
 
 /// Fills of units, by strip.
-pub(super) const STRIPS: [&str; 9] = [
+pub(crate) const STRIPS: [&str; 9] = [
     "#77aadd", "#ee8866", "#eedd88", "#ffaabb", "#99ddff", "#44bb99", "#bbcc33", "#aaaa00",
     "#dddddd",
 ];

@@ -33,7 +33,7 @@ pub fn chromium(test: &str) -> Option<PathBuf> {
 
 /// What the browser printed.
 pub struct Said {
-    dom: String,
+    pub dom: String,
     /// What it complained of.
     pub console: Vec<String>,
 }
@@ -187,7 +187,7 @@ pub fn look(browser: &Path, scheme: Scheme, views: &[View]) -> (Value, Vec<Strin
 }
 
 /// What the outer page was given to show.
-fn written(dom: &str) -> Value {
+pub fn written(dom: &str) -> Value {
     let (_, rest) = dom.split_once("<pre id=\"seen\">").expect("the outer page was dumped");
     let (json, _) = rest.split_once("</pre>").expect("its end");
     let json = json

@@ -21,7 +21,7 @@ pub(super) const SEAM_NS: i64 = 2_000;
 
 /// A piece of the way.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Leg {
+pub(crate) struct Leg {
     /// The index of the lane.
     pub lane: usize,
     pub what: What,
@@ -30,7 +30,7 @@ pub(super) struct Leg {
 
 /// What the output waited for during a leg.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum What {
+pub(crate) enum What {
     /// The device had not signaled yet.
     Signal,
     /// The leader was not awake yet.
@@ -51,7 +51,7 @@ struct Run {
 }
 
 /// The way, last leg first. Its legs do not overlap.
-pub(super) fn way(trace: &BlockTrace, signaled_ns: i64) -> Vec<Leg> {
+pub(crate) fn way(trace: &BlockTrace, signaled_ns: i64) -> Vec<Leg> {
     let runs = runs(trace);
     let awake = sane(trace.awake_ns).max(0);
     let finished = sane(trace.finished_ns);

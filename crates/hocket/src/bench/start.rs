@@ -318,7 +318,8 @@ fn say(message: &Message) -> std::io::Result<()> {
     out.flush()
 }
 
-fn preview(loaded: &LoadedSession) -> Option<PreviewSource> {
+/// What the preview disturber reads, if the session names a file for it.
+pub(crate) fn preview(loaded: &LoadedSession) -> Option<PreviewSource> {
     let (left, right) = loaded.preview_audio()?;
     let (rate_hz, bytes) = (loaded.rate_hz, PreviewSource::BYTES);
     Some(PreviewSource { left, right, rate_hz, bytes })

@@ -32,6 +32,7 @@ mod web;
 mod browser;
 mod chromium;
 mod web_page;
+mod trace;
 mod alsa;
 mod sentry;
 #[path = "../streamed/mod.rs"]

@@ -124,6 +124,7 @@ fn shorter(command: &str) -> Option<String> {
     let short = match () {
         // The port may be taken: any free one.
         () if has("--web") => with_length(&command.replace("--web ", "--web=0 ")),
+        () if is("hocket trace") && (has("--on-miss") || has("--length")) => with_length(command),
         () if has("--osc") => with_length(&with(command, "--osc", "0")),
         () if is("hocket play") || is_whole => with_length(command),
         () if (is("hocket bench") || is("hocket demo")) && !has("--blocks") => {

@@ -1,0 +1,201 @@
+//! The page of a trace in a real browser: it draws, zooms, finds, and says what was chosen.
+//!
+//! Skipped with a printed reason where there is no Chromium; `HOCKET_CHROMIUM` names another one.
+
+mod browser;
+mod trace_fixture;
+
+use std::path::Path;
+
+use browser::{Scheme, View, assert_fits, chromium, look, objections, run as browse, written};
+use hocket_lab::trace_page::html;
+use serde_json::{Value, json};
+use trace_fixture::run;
+
+/// Does one thing after the other with the page, and writes down what it shows after each.
+const DRIVER: &str = r##"
+addEventListener("load", () => {
+  const frame = document.querySelector("iframe"), w = frame.contentWindow, d = frame.contentDocument;
+  const plot = d.querySelector(".plot"), find = d.querySelector("#find"), canvas = d.querySelector(".lanes-canvas");
+  const key = (name, shift = false, on = plot) => on.dispatchEvent(new w.KeyboardEvent("keydown", { key: name, shiftKey: shift, bubbles: true, cancelable: true }));
+  const type = (text) => { find.value = text; find.dispatchEvent(new w.Event("input")); };
+  const press = (name) => d.querySelector(`button[aria-label="${name}"]`).click();
+  // Parts of the width, and a row: 0 the blocks, then the lanes.
+  const point = (kind, part, row, id = 1) => {
+    const box = canvas.getBoundingClientRect();
+    const at = { pointerId: id, clientX: box.left + part * box.width, clientY: box.top + 26 + 34 * row + 17, bubbles: true, cancelable: true };
+    canvas.dispatchEvent(new w.PointerEvent("pointer" + kind, at));
+  };
+  const wheel = (options) => canvas.dispatchEvent(new w.WheelEvent("wheel", { deltaY: -120, bubbles: true, cancelable: true, ...options }));
+  const seen = [];
+  const note = () => seen.push({ from: +plot.dataset.from, to: +plot.dataset.to, says: d.querySelector(".trace .readout").textContent, found: d.querySelector("#found").textContent });
+  try {
+    note();
+    for (const step of STEPS) { step({ key, type, press, point, wheel, find, d }); note(); }
+    const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+    const colours = new Set();
+    for (let i = 0; i < pixels.length; i += 4) if (pixels[i + 3] === 255) colours.add(pixels[i] << 16 | pixels[i + 1] << 8 | pixels[i + 2]);
+    const out = { seen, width: canvas.getBoundingClientRect().width, lanes: [...d.querySelectorAll(".names div")].map((e) => e.title), legend: [...d.querySelectorAll(".trace .legend li")].map((e) => e.textContent), hidden: d.querySelectorAll(".stage [hidden]").length, colours: colours.size };
+    document.getElementById("seen").textContent = JSON.stringify(out);
+  } catch (error) { document.getElementById("seen").textContent = JSON.stringify({ error: String(error) }); }
+});
+"##;
+
+/// What the page shows at first, and after each step. `steps` are functions in JavaScript, with commas between.
+fn drive(browser: &Path, page: &str, steps: &str) -> Value {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let page = page.replace('&', "&amp;").replace('"', "&quot;");
+    let frame =
+        format!("<iframe style=\"border:0;width:1200px;height:900px\" srcdoc=\"{page}\"></iframe>");
+    let driver = DRIVER.replace("STEPS", &format!("[{steps}]"));
+    let outer = folder.path().join("outer.html");
+    let text = format!("<!doctype html><pre id=seen></pre>{frame}<script>{driver}</script>");
+    std::fs::write(&outer, text).expect("written");
+    let arguments = [
+        "--window-size=1400,1000".into(),
+        "--virtual-time-budget=4000".into(),
+        "--dump-dom".into(),
+        format!("file://{}", outer.display()),
+    ];
+    let said = browse(browser, Scheme::Light, &arguments);
+    assert!(said.console.is_empty(), "{:#?}", said.console);
+    let seen = written(&said.dom);
+    assert_eq!(seen["error"], Value::Null);
+    seen
+}
+
+/// How much time the timeline shows.
+fn width(seen: &Value, step: usize) -> f64 {
+    let at = |key: &str| seen["seen"][step][key].as_f64().expect("a time");
+    at("to") - at("from")
+}
+
+fn says(seen: &Value, step: usize) -> &str {
+    seen["seen"][step]["says"].as_str().expect("text")
+}
+
+#[test]
+fn the_page_is_whole_at_both_widths_with_and_without_scripts() {
+    let test = "the_page_is_whole_at_both_widths_with_and_without_scripts";
+    let Some(browser) = chromium(test) else { return };
+    let page = html(&run(50));
+    let view = |name, width, scripts| View { name, page: &page, width, scripts };
+    let views = [view("desk", 1280, true), view("phone", 390, true), view("still", 390, false)];
+    let (seen, mut console) = look(&browser, Scheme::Dark, &views);
+    console.retain(|line| !line.contains("sandboxed and the 'allow-scripts' permission"));
+    assert!(console.is_empty(), "{console:#?}");
+    for view in &views {
+        let seen = &seen[view.name];
+        assert_fits(seen, view.name);
+        assert_eq!((&seen["loaded"], &seen["nameless"]), (&json!(0), &json!(0)));
+        assert_eq!(seen["enhanced"], if view.scripts { "yes" } else { "" });
+        assert_eq!(seen["headings"], json!(["Timeline", "Late blocks", "What it does not show"]));
+        assert_ne!(seen["themes"]["light"], seen["themes"]["dark"]);
+    }
+}
+
+#[test]
+fn it_draws_lanes_by_seat_and_begins_at_the_worst_block() {
+    let Some(browser) = chromium("it_draws_lanes_by_seat_and_begins_at_the_worst_block") else {
+        return;
+    };
+    let seen = drive(&browser, &html(&run(50)), "");
+    let lanes =
+        ["", "blocks", "worker 0 (leader), CPU 0", "worker 1, CPU 1", "other threads, CPU 1"];
+    assert_eq!(seen["lanes"], json!(lanes));
+    assert!(says(&seen, 0).starts_with("Block 3: awake after 10.0 µs, late by 250.0 µs, "));
+    assert!(says(&seen, 0).contains("Why: block 3 came 250 us too late: preview ran for 700 us"));
+    let way = "Its output waited longest for vocals: play, eq, comp 1,175.0 µs; master 50.0 µs";
+    assert!(says(&seen, 0).contains(way), "{}", says(&seen, 0));
+    // The strips that take most time first; colours of four units, a block, a deadline, text and lines.
+    assert_eq!(seen["legend"][0], "vocals");
+    assert!(seen["colours"].as_u64() > Some(8), "{}", seen["colours"]);
+    assert_eq!(seen["hidden"], 0);
+}
+
+#[test]
+fn keys_zoom_pan_and_go_from_block_to_block() {
+    let Some(browser) = chromium("keys_zoom_pan_and_go_from_block_to_block") else { return };
+    let steps = "({key}) => key('+'), ({key}) => key('ArrowRight'), ({key}) => key('-'), ({key}) => key('b'), \
+                 ({key}) => key('L', true), ({key}) => key('0'), ({press}) => press('Show block 3'), \
+                 ({press}) => press('Zoom in')";
+    let seen = drive(&browser, &html(&run(50)), steps);
+    assert!((width(&seen, 1) / width(&seen, 0) - 0.6).abs() < 0.01);
+    assert!((width(&seen, 2) - width(&seen, 1)).abs() < 2.0, "a pan zooms nothing");
+    assert!(seen["seen"][2]["from"].as_f64() > seen["seen"][1]["from"].as_f64());
+    assert!((width(&seen, 3) / width(&seen, 0) - 1.0).abs() < 0.01);
+    assert!(says(&seen, 4).starts_with("Block 4: ") && says(&seen, 5).starts_with("Block 3: "));
+    assert!(width(&seen, 6) >= 51_000_000.0, "everything is 51 periods");
+    assert!(width(&seen, 7) < 2_000_000.0 && width(&seen, 8) < width(&seen, 7));
+}
+
+#[test]
+fn a_unit_is_found() {
+    let Some(browser) = chromium("a_unit_is_found") else { return };
+    let steps = "({type}) => type('VOCALS'), ({key, find}) => key('Enter', false, find), \
+                 ({key, find}) => key('Enter', false, find), ({key, find}) => key('Enter', true, find), \
+                 ({type}) => type('no such unit'), ({type}) => type('')";
+    let seen = drive(&browser, &html(&run(50)), steps);
+    assert_eq!(seen["seen"][1]["found"], "50 spans");
+    assert!(
+        says(&seen, 2).starts_with("vocals: play, eq, comp: worker 1, CPU 1, 25.0 to 1,200.0 µs")
+    );
+    assert!(says(&seen, 2).contains("Block 3: ") && says(&seen, 3).contains("Block 4: "));
+    assert!(says(&seen, 4).contains("Block 3: "));
+    assert_eq!(
+        (&seen["seen"][5]["found"], &seen["seen"][6]["found"]),
+        (&json!("0 spans"), &json!(""))
+    );
+}
+
+#[test]
+fn mouse_and_touch_choose_drag_and_pinch() {
+    let Some(browser) = chromium("mouse_and_touch_choose_drag_and_pinch") else { return };
+    let steps = "\
+        ({point}) => { point('down', 0.5, 1); point('up', 0.5, 1); }, \
+        ({point}) => { point('down', 0.5, 2); point('up', 0.5, 2); }, \
+        ({point}) => { point('down', 0.5, 3); point('up', 0.5, 3); }, \
+        ({point}) => { point('down', 0.8, 1); point('move', 0.5, 1); point('up', 0.5, 1); }, \
+        ({point}) => { point('down', 0.4, 1, 1); point('down', 0.6, 1, 2); point('move', 0.8, 1, 2); \
+                       point('up', 0.8, 1, 2); point('up', 0.4, 1, 1); }, \
+        ({wheel}) => wheel({}), \
+        ({wheel}) => wheel({ ctrlKey: true }), \
+        ({key}) => key('ArrowUp'), ({key}) => key('ArrowRight', true)";
+    let seen = drive(&browser, &html(&run(50)), steps);
+    assert!(says(&seen, 1).starts_with("wait: nothing was ready: worker 0 (leader), CPU 0, "));
+    assert!(says(&seen, 2).starts_with("vocals: play, eq, comp: worker 1, CPU 1, "));
+    assert!(says(&seen, 3).starts_with("preview (99): other threads, CPU 1, 100.0 to 800.0 µs"));
+    let from = |step: usize| seen["seen"][step]["from"].as_f64().unwrap();
+    assert!((from(4) - from(3) - 0.3 * width(&seen, 3)).abs() < 0.01 * width(&seen, 3), "a drag");
+    assert_eq!(says(&seen, 4), says(&seen, 3), "a drag chooses nothing");
+    assert!((width(&seen, 5) / width(&seen, 4) - 0.5).abs() < 0.02, "fingers twice as far apart");
+    assert!(
+        (width(&seen, 6) - width(&seen, 5)).abs() < 2.0,
+        "without focus, the wheel is the page's"
+    );
+    assert!(width(&seen, 7) < width(&seen, 6));
+    assert_ne!(says(&seen, 9), says(&seen, 8));
+}
+
+/// Ten thousand blocks, and one: the script neither fails nor leaves its page.
+#[test]
+fn large_and_small_runs_are_drawn() {
+    let Some(browser) = chromium("large_and_small_runs_are_drawn") else { return };
+    for blocks in [1, 4, 10_000] {
+        let steps = "({key}) => key('0'), ({key}) => key('l'), ({key}) => key('+')";
+        let seen = drive(&browser, &html(&run(blocks)), steps);
+        let periods = blocks as f64 + if blocks > 4 { 1.0 } else { 0.0 };
+        assert!(width(&seen, 1) >= periods * 1_000_000.0, "{blocks}: {}", width(&seen, 1));
+        assert!(width(&seen, 3) < width(&seen, 2));
+    }
+}
+
+#[test]
+fn axe_core_has_no_objections() {
+    let Some(browser) = chromium("axe_core_has_no_objections") else { return };
+    let page = html(&run(50));
+    for (scheme, width) in [(Scheme::Light, 1280), (Scheme::Dark, 390)] {
+        let objections = objections(&browser, scheme, &page, width);
+        assert!(objections.is_empty(), "{width}: {objections:#?}");
+    }
+}

@@ -1,0 +1,133 @@
+//! The page of a trace as text: what it says, what it may load and run, and names that try to break out.
+
+mod trace_fixture;
+
+use hocket_lab::trace_page::html;
+use serde_json::Value;
+use trace_fixture::{LATE, UNITS, run};
+
+/// The numbers for the script.
+fn data(page: &str) -> Value {
+    let (_, rest) = page.split_once("<script type=\"application/json\" id=\"trace\">").unwrap();
+    let (json, _) = rest.split_once("</script>").unwrap();
+    serde_json::from_str(json).unwrap_or_else(|error| panic!("{error}: {json}"))
+}
+
+#[test]
+fn it_says_in_words_what_was_late_and_why() {
+    let page = html(&run(20));
+    for words in [
+        "<h1>The Band</h1>",
+        "Misses in 20 blocks: 2 (1 late block, 1 skipped period).",
+        "block 3 came 250 us too late: preview ran for 700 us on the seat of worker 1",
+        "also: worker 1 was moved 2 times",
+        "<td class=\"left\">seat-taken</td>",
+        "<td class=\"is-late\">250.0</td>",
+        "This page has 20 blocks: every block.",
+        "the CPU&#39;s counters cannot be read",
+        "<noscript>",
+    ] {
+        let plain = words.replace("&#39;", "'");
+        assert!(page.contains(words) || page.contains(&plain), "'{words}' is missing:\n{page}");
+    }
+    let mut calm = run(3);
+    calm.misses = Default::default();
+    let page = html(&calm);
+    assert!(page.contains("All 3 blocks were in time.") && !page.contains("Late blocks</h2>"));
+    assert!(page.contains("The least slack: 450 µs, in block 0."));
+}
+
+#[test]
+fn what_found_no_room_is_counted() {
+    let mut run = run(5);
+    (run.lost_blocks, run.lost_spans) = (12_345, 3);
+    let page = html(&run);
+    assert!(page.contains("There was no room for 12,345 others. There was no room for 3 spans."));
+}
+
+#[test]
+fn the_script_gets_every_span() {
+    let run = run(20);
+    let data = data(&html(&run));
+    let blocks = data["blocks"].as_array().unwrap();
+    assert_eq!(blocks.len(), 20);
+    let late = &blocks[LATE.0 as usize];
+    assert_eq!(late, &serde_json::json!([3, 3_000_000, 10_000, 1_250_000, 1_000_000, 1, 0]));
+    let numbers: usize =
+        data["spans"].as_array().unwrap().iter().map(|lane| lane.as_array().unwrap().len()).sum();
+    assert_eq!(numbers, 4 * run.spans());
+    // Vocals of block 5, which is planned two periods behind block 3.
+    let vocals = [6_025_000, 475_000, 2, 5].map(Value::from);
+    let help = data["spans"][1].as_array().unwrap();
+    assert!(help.chunks(4).any(|span| *span == vocals), "{help:?}");
+    assert_eq!(data["names"][0], serde_json::json!(UNITS));
+    let others = serde_json::json!([[1, ["preview (99)"], [3_100_000, 700_000, 0, 3]]]);
+    assert_eq!(data["others"], others);
+}
+
+#[test]
+fn the_page_names_nothing_outside_itself() {
+    let page = html(&run(5));
+    for outside in ["http:", "https:", "//cdn", "url(", "@import", "src=", "<base", "<iframe"] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+    assert!(page.contains("default-src 'none'") || page.contains("default-src &#39;none&#39;"));
+}
+
+#[test]
+fn only_the_known_script_may_run() {
+    let page = html(&run(5));
+    let (_, rest) = page.split_once("<script>").expect("a script");
+    let (script, rest) = rest.split_once("</script>").expect("its end");
+    assert!(!rest.contains("<script"), "one script that runs");
+    let digest = base64(&<sha2::Sha256 as sha2::Digest>::digest(script.as_bytes()));
+    let policy = format!("script-src 'sha256-{digest}'");
+    assert!(
+        page.contains(&policy) || page.contains(&policy.replace('\'', "&#39;")),
+        "the script has changed: SCRIPT_SHA256 must be sha256-{digest}"
+    );
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let group = |three: &[u8]| {
+        let bits = three.iter().fold(0u32, |bits, byte| bits << 8 | u32::from(*byte));
+        let bits = bits << (8 * (3 - three.len()));
+        let digit = |at: usize| match at <= three.len() {
+            true => DIGITS[(bits >> (18 - 6 * at)) as usize & 63] as char,
+            false => '=',
+        };
+        (0..4).map(digit).collect::<String>()
+    };
+    bytes.chunks(3).map(group).collect()
+}
+
+#[test]
+fn names_from_elsewhere_stay_text() {
+    let evil = "</title></style></script><script>alert(1)</script><img src=x onerror=alert(1)>\"'\u{1b}[31m\u{202e}";
+    let mut run = run(6);
+    run.about.session = evil.into();
+    run.about.policy = evil.into();
+    run.limits.push(evil.into());
+    run.remarks.push(evil.into());
+    run.threads.iter_mut().for_each(|thread| thread.name = evil.into());
+    run.unit_names[0].iter_mut().for_each(|name| *name = evil.into());
+    for block in &mut run.blocks {
+        block.others.iter_mut().for_each(|on| on.intervals[0].name = evil.into());
+        if let Some(verdict) = &mut block.verdict {
+            (verdict.text, verdict.others[0].text) = (evil.into(), evil.into());
+        }
+    }
+    let page = html(&run);
+    assert!(!page.contains("<img") && !page.contains("<script>alert"), "it breaks out");
+    assert_eq!(page.matches("</script>").count(), 2);
+    assert!(page.chars().all(|c| c == '\n' || !hocket_lab::foreign::is_hidden(c)));
+    let names = &data(&page)["names"][0];
+    assert_eq!(names[0], hocket_lab::foreign::plain(evil).as_str());
+}
+
+#[test]
+fn a_run_without_blocks_has_a_page() {
+    let page = html(&run(0));
+    assert_eq!(data(&page)["blocks"], serde_json::json!([]));
+}

@@ -1,0 +1,18 @@
+//! Files of a [`RunTrace`](crate::run::RunTrace): plain functions from it to bytes.
+//!
+//! | function | read by |
+//! |---|---|
+//! | [`text()`] | people |
+//! | [`chrome_json`] | ui.perfetto.dev and profiler.firefox.com: trace events as Chrome writes them |
+//! | [`perfetto()`] | ui.perfetto.dev: smaller, with the slack as a curve |
+//!
+//! `hocket-lab` writes the page. All formats draw from one list of events (`write/events.rs`), so they cannot disagree.
+
+mod events;
+mod text;
+mod chrome;
+mod perfetto;
+
+pub use chrome::chrome_json;
+pub use perfetto::perfetto;
+pub use text::text;

@@ -1,0 +1,211 @@
+//! A run as trace events in the JSON that Chrome writes.
+//!
+//! ui.perfetto.dev and profiler.firefox.com both open it. Each track is a thread of one process. Firefox shows an
+//! event's `args.detail`, Perfetto shows all arguments.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::events::{Event, Track, events, facts, tracks};
+use crate::run::RunTrace;
+
+/// The process to which all threads belong. A trace has only one.
+const PROCESS: u32 = 1;
+
+/// One event. Times are microseconds.
+#[derive(Serialize)]
+struct ChromeEvent<'a> {
+    name: &'a str,
+    cat: &'a str,
+    ph: &'static str,
+    pid: u32,
+    tid: u32,
+    ts: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dur: Option<f64>,
+    /// How far an instant reaches: over the whole process, so that a deadline is a line through all lanes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    s: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    args: Option<Value>,
+}
+
+/// The whole run as one JSON object. Its events are in `traceEvents`, facts about the run in `otherData`. Time 0 is
+/// the planned start of the first block, or the start of a span that began before it.
+pub fn chrome_json(run: &RunTrace) -> Vec<u8> {
+    let tracks = tracks(run);
+    let thread = |track: Track| {
+        let at = tracks.iter().position(|(known, _)| *known == track);
+        // The number of the process would mean its main thread.
+        at.map_or(0, |at| at as u32 + PROCESS + 1)
+    };
+    let zero_ns = first_ns(run);
+    let ts = |ns: i64| ns.saturating_sub(zero_ns) as f64 / 1e3;
+    let mut out = Events::begin(run);
+    out.name_threads(&tracks, thread);
+    events(run, |event| match event {
+        Event::Slice { track, name, category, start_ns, end_ns, detail } => {
+            out.push(&ChromeEvent {
+                name: &name,
+                cat: category,
+                ph: "X",
+                pid: PROCESS,
+                tid: thread(track),
+                ts: ts(start_ns),
+                dur: Some(end_ns.saturating_sub(start_ns) as f64 / 1e3),
+                s: None,
+                args: args(&detail),
+            })
+        }
+        Event::Instant { name, category, at_ns, detail } => out.push(&ChromeEvent {
+            name: &name,
+            cat: category,
+            ph: "i",
+            pid: PROCESS,
+            tid: thread(Track::Blocks),
+            ts: ts(at_ns),
+            dur: None,
+            s: Some("p"),
+            args: args(&detail),
+        }),
+        Event::Slack { at_ns, slack_ns } => out.push(&ChromeEvent {
+            name: "slack (µs)",
+            cat: "block",
+            ph: "C",
+            pid: PROCESS,
+            tid: thread(Track::Blocks),
+            ts: ts(at_ns),
+            dur: None,
+            s: None,
+            args: Some(json!({ "slack": slack_ns as f64 / 1e3 })),
+        }),
+    });
+    out.end()
+}
+
+fn args(detail: &str) -> Option<Value> {
+    (!detail.is_empty()).then(|| json!({ "detail": detail }))
+}
+
+/// Viewers expect no negative times.
+fn first_ns(run: &RunTrace) -> i64 {
+    let mut first = i64::MAX;
+    events(run, |event| match event {
+        Event::Slice { start_ns, .. } => first = first.min(start_ns),
+        Event::Instant { at_ns, .. } | Event::Slack { at_ns, .. } => first = first.min(at_ns),
+    });
+    if first == i64::MAX { 0 } else { first }
+}
+
+/// The bytes so far.
+struct Events {
+    out: Vec<u8>,
+    is_first: bool,
+}
+
+impl Events {
+    fn begin(run: &RunTrace) -> Events {
+        let mut other: Map<String, Value> = Map::new();
+        for (name, value) in facts(run) {
+            match other.get_mut(name) {
+                Some(before) => {
+                    *before = format!("{}; {value}", before.as_str().unwrap_or("")).into()
+                }
+                None => _ = other.insert(name.to_owned(), value.into()),
+            }
+        }
+        // The format comes first, so that the beginning of the file says what it is.
+        let format = other.remove("format").unwrap_or_default();
+        let rest = Value::Object(other).to_string();
+        let rest = rest.strip_prefix('{').unwrap_or("}");
+        let head = format!("{{\"otherData\":{{\"format\":{format},{rest},\"traceEvents\":[\n");
+        Events { out: head.into_bytes(), is_first: true }
+    }
+
+    fn push(&mut self, event: &impl Serialize) {
+        if !std::mem::replace(&mut self.is_first, false) {
+            self.out.extend_from_slice(b",\n");
+        }
+        // Strings and numbers always have a JSON form, and memory takes every byte.
+        let _ = serde_json::to_writer(&mut self.out, event);
+    }
+
+    fn name_threads(&mut self, tracks: &[(Track, String)], thread: impl Fn(Track) -> u32) {
+        let meta = |name: &str, tid: u32, args: Value| json!({ "name": name, "ph": "M", "pid": PROCESS, "tid": tid, "ts": 0, "args": args });
+        self.push(&meta("process_name", 0, json!({ "name": "hocket" })));
+        for (rank, (track, name)) in tracks.iter().enumerate() {
+            let tid = thread(*track);
+            self.push(&meta("thread_name", tid, json!({ "name": name })));
+            self.push(&meta("thread_sort_index", tid, json!({ "sort_index": rank })));
+        }
+    }
+
+    fn end(mut self) -> Vec<u8> {
+        self.out.extend_from_slice(b"\n]}\n");
+        self.out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::tests::run;
+
+    fn parsed(run: &RunTrace) -> Value {
+        let bytes = chrome_json(run);
+        let text = String::from_utf8(bytes).unwrap();
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    }
+
+    fn named<'a>(all: &'a Value, name: &str) -> Vec<&'a Value> {
+        all["traceEvents"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|event| event["name"] == name)
+            .collect()
+    }
+
+    #[test]
+    fn spans_come_back_with_thread_time_and_length() {
+        let all = parsed(&run());
+        let threads = named(&all, "thread_name");
+        let names: Vec<&str> =
+            threads.iter().map(|event| event["args"]["name"].as_str().unwrap()).collect();
+        let workers = ["worker 0 (leader), CPU 0", "worker 1, CPU 4", "elsewhere, CPU 1"];
+        assert_eq!(names, [&["blocks"][..], &workers, &["others on CPU 4"]].concat());
+        let vocals = named(&all, "vocals: play");
+        assert_eq!(vocals.len(), 3);
+        assert_eq!((&vocals[1]["ts"], &vocals[1]["dur"]), (&json!(1030.0), &json!(570.0)));
+        assert_eq!((&vocals[1]["tid"], &vocals[1]["ph"]), (&threads[2]["tid"], &json!("X")));
+        let master = named(&all, "master <&\">");
+        assert_eq!(master.len(), 3, "names are as they were");
+    }
+
+    #[test]
+    fn what_it_is_and_why_it_was_late_is_said() {
+        let run = run();
+        assert!(chrome_json(&run).starts_with(b"{\"otherData\":{\"format\":\"hocket-trace/1\","));
+        let all = parsed(&run);
+        assert_eq!(all["otherData"]["session"], "Band </script>");
+        assert_eq!(all["otherData"]["not seen here"], "moves of workers are not counted");
+        let late = named(&all, "block 8 (late)");
+        assert!(late[0]["args"]["detail"].as_str().unwrap().contains("preview ran for 90 us"));
+        let deadlines = named(&all, "deadline");
+        assert_eq!((deadlines.len(), &deadlines[0]["s"]), (3, &json!("p")));
+        assert_eq!(named(&all, "slack (µs)")[1]["args"]["slack"], -50.0);
+    }
+
+    #[test]
+    fn times_are_never_negative_and_an_empty_run_is_valid() {
+        let mut run = run();
+        run.blocks[0].lanes[1].spans[0].start_ns = -70_000;
+        run.blocks[0].lanes[1].awake_ns = -70_000;
+        let all = parsed(&run);
+        let mut times = all["traceEvents"].as_array().unwrap().iter().map(|e| e["ts"].as_f64());
+        assert!(times.all(|ts| ts.unwrap() >= 0.0));
+        run.blocks.clear();
+        run.unit_names.clear();
+        assert_eq!(named(&parsed(&run), "deadline").len(), 0);
+    }
+}

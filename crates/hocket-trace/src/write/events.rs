@@ -1,0 +1,279 @@
+//! A run as tracks with events on them, for formats that know nothing of blocks.
+
+use std::borrow::Cow;
+
+use crate::run::{Kept, RunBlock, RunTrace};
+use crate::switches::Switches;
+use crate::{Doing, Span};
+
+/// Where events are drawn. Tracks are drawn in the order of [`tracks`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Track {
+    /// Blocks, deadlines and misses.
+    Blocks,
+    /// The thread with this index.
+    Thread(usize),
+    /// Threads outside the engine on this CPU.
+    Others(u32),
+}
+
+/// What happens on a track. Times are on the monotonic clock.
+#[derive(Debug, PartialEq)]
+pub(super) enum Event<'a> {
+    /// Something with a length. Slices of one track do not overlap.
+    Slice {
+        track: Track,
+        name: Cow<'a, str>,
+        category: &'static str,
+        start_ns: i64,
+        end_ns: i64,
+        detail: Cow<'a, str>,
+    },
+    /// Something without a length.
+    Instant { name: Cow<'a, str>, category: &'static str, at_ns: i64, detail: Cow<'a, str> },
+    /// The slack of a block, at its end.
+    Slack { at_ns: i64, slack_ns: i64 },
+}
+
+/// Every track with its name, in the order in which they are drawn.
+pub(super) fn tracks(run: &RunTrace) -> Vec<(Track, String)> {
+    let blocks = std::iter::once((Track::Blocks, "blocks".to_owned()));
+    let threads =
+        run.by_seat().into_iter().map(|index| (Track::Thread(index), run.threads[index].title()));
+    let mut cpus: Vec<u32> =
+        run.blocks.iter().flat_map(|block| &block.others).map(|others| others.cpu).collect();
+    cpus.sort_unstable();
+    cpus.dedup();
+    let others = cpus.into_iter().map(|cpu| (Track::Others(cpu), format!("others on CPU {cpu}")));
+    blocks.chain(threads).chain(others).collect()
+}
+
+/// What a reader needs to know of the run, as names and values.
+pub(super) fn facts(run: &RunTrace) -> Vec<(&'static str, String)> {
+    let about = &run.about;
+    let kept = match about.kept {
+        Kept::Every => "every block",
+        Kept::OnMiss => "late blocks and their neighbours, or the worst block if none was late",
+    };
+    let mut facts = vec![
+        ("format", crate::run::FORMAT.to_owned()),
+        ("hocket", about.hocket.clone()),
+        ("session", about.session.clone()),
+        ("policy", about.policy.clone()),
+        ("frames", about.frames.to_string()),
+        ("rate_hz", about.rate_hz.to_string()),
+        ("period_ns", about.period_ns.to_string()),
+        ("played", run.played.to_string()),
+        ("misses", run.misses.to_string()),
+        ("kept", kept.to_owned()),
+        ("lost_blocks", run.lost_blocks.to_string()),
+        ("lost_spans", run.lost_spans.to_string()),
+        ("span_cost_ns", about.span_cost_ns.to_string()),
+    ];
+    if run.interrupted {
+        facts.push(("interrupted", "by the user".to_owned()));
+    }
+    facts.extend(run.remarks.iter().map(|remark| ("note", remark.clone())));
+    facts.extend(run.limits.iter().map(|limit| ("not seen here", limit.clone())));
+    facts
+}
+
+/// Calls `each` with all events, block after block, and within a block track after track.
+///
+/// Cost: linear in the spans.
+pub(super) fn events<'a>(run: &'a RunTrace, mut each: impl FnMut(Event<'a>)) {
+    let mut ends = Ends::default();
+    for block in &run.blocks {
+        let start = Start { ns: block.start_ns as i64, ends: &mut ends };
+        block_events(block, start, &mut each);
+        for lane in &block.lanes {
+            let track = Track::Thread(lane.thread);
+            let mut start = Start { ns: block.start_ns as i64, ends: &mut ends };
+            let asleep =
+                start.slice(track, "asleep".into(), "asleep", (0, lane.awake_ns), "".into());
+            // A thread that was awake when the block was planned did not sleep in it.
+            if matches!(&asleep, Event::Slice { start_ns, end_ns, .. } if start_ns < end_ns) {
+                each(asleep);
+            }
+            for span in &lane.spans {
+                let name = name(span, &run.unit_names[block.names]);
+                let category = category(&span.doing);
+                each(start.slice(track, name, category, (span.start_ns, span.end_ns), "".into()));
+            }
+        }
+        for others in &block.others {
+            let start = Start { ns: block.start_ns as i64, ends: &mut ends };
+            other_events(others, start, &mut each);
+        }
+    }
+}
+
+fn block_events<'a>(block: &'a RunBlock, mut start: Start<'_>, each: &mut impl FnMut(Event<'a>)) {
+    let number = block.number;
+    let name = match block.is_late() {
+        true => format!("block {number} (late)"),
+        false => format!("block {number}"),
+    };
+    let detail = block.verdict.as_ref().map_or("", |verdict| &verdict.text);
+    let times = (0, block.finished_ns);
+    each(start.slice(Track::Blocks, name.into(), "block", times, detail.into()));
+    each(start.instant("deadline", "deadline", block.deadline_ns, "".into()));
+    if block.is_late() {
+        each(start.instant("miss", "miss", block.finished_ns, detail.into()));
+    }
+    if block.skipped > 0 {
+        let periods = if block.skipped == 1 { "period" } else { "periods" };
+        let words = format!("{} {periods} skipped", block.skipped);
+        each(start.instant("skipped", "miss", block.finished_ns, words.into()));
+    }
+    each(Event::Slack { at_ns: start.at(block.finished_ns), slack_ns: block.slack_ns() });
+}
+
+fn other_events<'a>(others: &'a Switches, mut start: Start<'_>, each: &mut impl FnMut(Event<'a>)) {
+    let track = Track::Others(others.cpu);
+    for ran in &others.intervals {
+        let detail = format!("thread {}", ran.tid);
+        let times = (ran.start_ns, ran.end_ns);
+        each(start.slice(track, (&ran.name).into(), "other", times, detail.into()));
+    }
+}
+
+/// The name of what a thread did.
+pub(super) fn name<'a>(span: &Span, unit_names: &'a [String]) -> Cow<'a, str> {
+    match span.doing {
+        Doing::Unit(unit) => match unit_names.get(unit as usize) {
+            Some(name) => name.into(),
+            None => format!("unit {unit}").into(),
+        },
+        _ => category(&span.doing).into(),
+    }
+}
+
+/// What kind of doing it is, in one word.
+pub(super) fn category(doing: &Doing) -> &'static str {
+    match doing {
+        Doing::Unit(_) => "unit",
+        Doing::Barrier => "barrier",
+        Doing::Wait => "wait",
+        Doing::Help => "help",
+        Doing::Guard => "guard",
+    }
+}
+
+/// Where the last slice of each track ends.
+#[derive(Default)]
+struct Ends(Vec<(Track, i64)>);
+
+impl Ends {
+    fn of(&mut self, track: Track) -> &mut i64 {
+        let at = self.0.iter().position(|(known, _)| *known == track).unwrap_or_else(|| {
+            self.0.push((track, i64::MIN));
+            self.0.len() - 1
+        });
+        &mut self.0[at].1
+    }
+}
+
+/// A block's planned start, from which its times count.
+struct Start<'a> {
+    ns: i64,
+    ends: &'a mut Ends,
+}
+
+impl Start<'_> {
+    fn at(&self, ns: i64) -> i64 {
+        self.ns.saturating_add(ns)
+    }
+
+    /// Viewers refuse slices that overlap on one track. A thread that still works on one block when the next is planned
+    /// begins to sleep later.
+    fn slice<'a>(
+        &mut self,
+        track: Track,
+        name: Cow<'a, str>,
+        category: &'static str,
+        (start_ns, end_ns): (i64, i64),
+        detail: Cow<'a, str>,
+    ) -> Event<'a> {
+        let (start_ns, end_ns) = (self.at(start_ns), self.at(end_ns));
+        let last = self.ends.of(track);
+        let start_ns = start_ns.max(*last);
+        let end_ns = end_ns.max(start_ns);
+        *last = end_ns;
+        Event::Slice { track, name, category, start_ns, end_ns, detail }
+    }
+
+    fn instant<'a>(
+        &self,
+        name: &'static str,
+        category: &'static str,
+        at_ns: i64,
+        detail: Cow<'a, str>,
+    ) -> Event<'a> {
+        Event::Instant { name: name.into(), category, at_ns: self.at(at_ns), detail }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::tests::{block, run};
+
+    fn slices(run: &RunTrace) -> Vec<(Track, String, i64, i64)> {
+        let mut all = Vec::new();
+        events(run, |event| {
+            if let Event::Slice { track, name, start_ns, end_ns, .. } = event {
+                all.push((track, name.into_owned(), start_ns, end_ns));
+            }
+        });
+        all
+    }
+
+    #[test]
+    fn every_span_is_a_slice_at_its_time() {
+        let run = run();
+        let all = slices(&run);
+        // Per block: itself, two times asleep, six spans; and what ran beside the late one.
+        assert_eq!(all.len(), 3 * 9 + 1);
+        let vocals = (Track::Thread(2), "vocals: play".into(), 5_008_030_000, 5_008_600_000);
+        assert!(all.contains(&vocals), "{all:?}");
+        let stranger = (Track::Others(4), "preview".into(), 5_008_100_000, 5_008_190_000);
+        assert!(all.contains(&stranger), "{all:?}");
+    }
+
+    #[test]
+    fn slices_of_a_track_do_not_overlap_even_where_blocks_do() {
+        let mut run = run();
+        run.blocks.clear();
+        run.add(5_000_000_000, 0, &block(1, 700_000));
+        run.add(5_001_000_000, 0, &block(2, 0));
+        let mut last: std::collections::BTreeMap<Track, i64> = Default::default();
+        for (track, name, start, end) in slices(&run) {
+            let before = last.insert(track, end).unwrap_or(i64::MIN);
+            assert!(before <= start && start <= end, "{track:?} {name}: {before} {start} {end}");
+        }
+    }
+
+    #[test]
+    fn who_was_awake_in_time_did_not_sleep() {
+        let mut run = run();
+        run.blocks.iter_mut().for_each(|block| block.lanes[0].awake_ns = -5_000);
+        let sleepers = slices(&run).into_iter().filter(|slice| slice.1 == "asleep");
+        assert!(sleepers.map(|slice| slice.0).eq([Track::Thread(2); 3]));
+    }
+
+    #[test]
+    fn a_miss_is_an_instant_with_its_cause() {
+        let run = run();
+        let mut misses = Vec::new();
+        events(&run, |event| match event {
+            Event::Instant { name, category: "miss", detail, .. } => {
+                misses.push((name.into_owned(), detail.into_owned()));
+            }
+            _ => {}
+        });
+        assert_eq!(misses.len(), 2);
+        assert!(misses[0].0 == "miss" && misses[0].1.contains("preview ran for 90 us"));
+        assert_eq!(misses[1], ("skipped".into(), "1 period skipped".into()));
+    }
+}

@@ -1,0 +1,94 @@
+//! Arguments of `hocket trace`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use hocket_engine::Settings;
+use hocket_plan::SiblingPolicy;
+
+use super::choices::{DiskArgs, ProjectArgs, ScheduleArg, SiblingChoice, WaitArg, at_least_one};
+use crate::profile::ProfileArgs;
+
+/// Arguments of `hocket trace`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hocket trace sessions/band.toml -o trace.html
+  hocket trace sessions/band.toml --blocks 100 -o trace.txt
+  hocket trace sessions/band.toml --on-miss --length 30 -o misses.html
+  hocket trace sessions/band.toml --on-miss --disturb compute:2 -o misses.pftrace
+  hocket trace sessions/band.toml --schedule lists --frames 128 -o trace.json
+
+The ending of FILE chooses the format:
+  .html            a page of its own, for any browser
+  .txt             text
+  .json            trace events, for ui.perfetto.dev and profiler.firefox.com
+  .pftrace, .perfetto-trace   Perfetto's own format, for ui.perfetto.dev
+
+It plays on the virtual device: a real clock and a real deadline, but no sound.")]
+pub struct TraceArgs {
+    /// The session file or .dawproject; `-` reads a session from standard input.
+    #[arg(value_name = "SESSION")]
+    pub session: PathBuf,
+    /// The file to write: .html, .txt, .json, .pftrace or .perfetto-trace.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Plays this many blocks and keeps each [default: 1000].
+    #[arg(long, value_name = "N", conflicts_with_all = ["on_miss", "length"], value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub blocks: Option<u64>,
+    /// Keeps late blocks only, each with the block before and after it, and why it was late. If none is late, keeps the one
+    /// with the least slack.
+    #[arg(long)]
+    pub on_miss: bool,
+    /// How long to play, in seconds [default: 10 with --on-miss, otherwise --blocks decides].
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
+    pub length: Option<f64>,
+    /// Block length in frames.
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    pub frames: u32,
+    /// Sample rate in Hz [default: the session's].
+    #[arg(long, value_name = "HZ")]
+    pub rate: Option<u32>,
+    /// Number of workers, including the leader [default: one per seat that the policy uses].
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub workers: Option<usize>,
+    /// Which worker runs which unit when [default: the machine profile's, or dataflow].
+    #[arg(long, value_enum)]
+    pub schedule: Option<ScheduleArg>,
+    /// Who may run beside a worker on its core.
+    #[arg(long, value_enum, default_value_t = SiblingChoice::Policy(SiblingPolicy::Off))]
+    pub policy: SiblingChoice,
+    /// How workers wait inside a block [default: the machine profile's, or hybrid].
+    #[arg(long, value_enum)]
+    pub wait: Option<WaitArg>,
+    /// How an idle thread holds its seat (policies idle-thread and pair-barrier). A blocking wait
+    /// gives the seat up; use it only for comparison.
+    #[arg(long, value_enum, default_value_t = WaitArg::Pause)]
+    pub seat_wait: WaitArg,
+    /// Load beside the engine, such as `compute:2@siblings`: preview or compute, how many, and where (siblings,
+    /// first-seats or cpu3).
+    #[arg(long, value_name = "LIST", default_value = "none")]
+    pub disturb: String,
+    /// Real-time priority to request, 1 to 99; 0 requests ordinary threads.
+    #[arg(long, value_name = "N", default_value_t = Settings::PRIORITY, value_parser = clap::value_parser!(u8).range(0..=99))]
+    pub priority: u8,
+    /// Replaces a file that Hocket did not write.
+    #[arg(long)]
+    pub force: bool,
+    /// Ends with exit code 1 if there are more misses than this: late blocks and skipped periods.
+    #[arg(long, value_name = "N")]
+    pub max_misses: Option<u64>,
+    /// Refuses a session whose audio files are cut short or damaged, and a .dawproject of which something does not play,
+    /// instead of playing the rest.
+    #[arg(long)]
+    pub strict: bool,
+    /// How files play from the disk.
+    #[command(flatten)]
+    pub disk: DiskArgs,
+    /// How a project becomes a session.
+    #[command(flatten)]
+    pub project: ProjectArgs,
+    /// Where defaults come from.
+    #[command(flatten)]
+    pub profile: ProfileArgs,
+}

@@ -1,0 +1,311 @@
+//! `hocket trace`: each format can be read again, what is refused, what is kept, what an interruption leaves.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::interrupted::{await_handler, interrupt};
+use crate::support::{Ran, check_refused, example, files, hocket, one_track, run, session};
+
+/// A file in the folder, as an argument.
+fn at(folder: &tempfile::TempDir, name: &str) -> String {
+    folder.path().join(name).display().to_string()
+}
+
+/// Traces so many blocks of the example session.
+#[track_caller]
+fn band(file: &str, blocks: &str) -> Ran {
+    let session = example("band.toml");
+    let ran = run(&["trace", session.to_str().unwrap(), "--blocks", blocks, "-o", file]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    ran
+}
+
+fn read(file: &str) -> String {
+    std::fs::read_to_string(file).unwrap()
+}
+
+/// The trace events of a file.
+fn events(file: &str) -> Vec<Value> {
+    let all: Value = serde_json::from_str(&read(file)).unwrap();
+    assert_eq!(all["otherData"]["format"], "hocket-trace/1");
+    all["traceEvents"].as_array().unwrap().clone()
+}
+
+fn of_category(events: &[Value], category: &str) -> usize {
+    events.iter().filter(|event| event["cat"] == category && event["ph"] == "X").count()
+}
+
+#[test]
+fn every_block_and_every_unit_is_in_the_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = at(&folder, "trace.json");
+    let ran = band(&file, "30");
+    assert!(ran.out.contains(": 30 blocks of 64 frames at 48000 Hz, "), "{}", ran.out);
+    assert!(ran.out.contains("kept: 30 blocks, ") && ran.out.contains("misses: "), "{}", ran.out);
+    assert!(ran.out.contains("cost of the notes: about "), "{}", ran.out);
+    assert!(ran.err.contains("trace.json (") && ran.err.contains("ui.perfetto.dev"), "{}", ran.err);
+    let events = events(&file);
+    assert_eq!(of_category(&events, "block"), 30);
+    let units = of_category(&events, "unit");
+    assert!(units > 0 && units % 30 == 0, "each unit runs once per block: {units}");
+    let threads = events.iter().filter(|event| event["name"] == "thread_name");
+    let names: Vec<&str> = threads.filter_map(|event| event["args"]["name"].as_str()).collect();
+    assert!(names[0] == "blocks" && names[1].starts_with("worker 0 (leader)"), "{names:?}");
+}
+
+#[test]
+fn the_ending_chooses_the_format() {
+    let folder = tempfile::tempdir().unwrap();
+    let [page, text, perfetto, long] =
+        ["a.html", "a.txt", "a.pftrace", "a.perfetto-trace"].map(|name| at(&folder, name));
+    for file in [&page, &text, &perfetto, &long] {
+        // The second time over its own file.
+        band(file, "5");
+        band(file, "5");
+    }
+    assert!(read(&page).starts_with("<!DOCTYPE html>") && read(&page).contains("hocket-trace/1"));
+    let text = read(&text);
+    assert!(text.starts_with("hocket-trace/1, written by hocket "), "{text}");
+    assert_eq!(text.lines().filter(|line| line.starts_with("block ")).count(), 5);
+    assert!(text.contains("  worker 0 (leader)"), "{text}");
+    for file in [perfetto, long] {
+        assert_eq!(std::fs::read(file).unwrap()[0], 0x0a, "a packet of a Perfetto trace");
+    }
+}
+
+/// Reads a trace with the classes that Perfetto's own Python package has, and prints what it holds as JSON.
+const READER: &str = r#"
+import json, sys
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
+trace = Trace()
+trace.ParseFromString(open(sys.argv[1], "rb").read())
+tracks, names, categories, open_slices, slices, facts = {}, {}, {}, {}, [], {}
+for packet in trace.packet:
+    if packet.HasField("track_descriptor"):
+        tracks[packet.track_descriptor.uuid] = packet.track_descriptor.name
+    for new in packet.interned_data.event_names:
+        names[new.iid] = new.name
+    for new in packet.interned_data.event_categories:
+        categories[new.iid] = new.name
+    if not packet.HasField("track_event"):
+        continue
+    event = packet.track_event
+    for note in event.debug_annotations:
+        facts.setdefault(note.name, note.string_value)
+    if event.type == TrackEvent.TYPE_SLICE_BEGIN:
+        about = [tracks[event.track_uuid], categories[event.category_iids[0]], names[event.name_iid]]
+        open_slices.setdefault(event.track_uuid, []).append((about, packet.timestamp))
+    elif event.type == TrackEvent.TYPE_SLICE_END:
+        about, start = open_slices[event.track_uuid].pop()
+        slices.append(about + [packet.timestamp - start])
+print(json.dumps({"slices": slices, "open": sum(map(len, open_slices.values())), "facts": facts}))
+"#;
+
+/// One that has these classes: the one that is named, that of ci/setup.sh, or the usual one.
+fn python() -> Option<String> {
+    let of_setup = concat!(env!("CARGO_TARGET_TMPDIR"), "/../perfetto-python/bin/python");
+    let named = std::env::var("HOCKET_PYTHON").ok();
+    let import = "import perfetto.protos.perfetto.trace.perfetto_trace_pb2";
+    let has = |python: &String| {
+        let tried = Command::new(python).args(["-c", import]).stderr(Stdio::null()).status();
+        tried.is_ok_and(|status| status.success())
+    };
+    named.into_iter().chain([of_setup.into(), "python3".into()]).find(has)
+}
+
+#[test]
+fn googles_classes_read_the_same_as_the_trace_events_say() {
+    const TEST: &str = "googles_classes_read_the_same_as_the_trace_events_say";
+    let Some(python) = python() else {
+        println!("SKIPPED {TEST}: no Python with the package perfetto; HOCKET_PYTHON names one");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let file = at(&folder, "trace.pftrace");
+    band(&file, "20");
+    let said = Command::new(&python).args(["-c", READER, &file]).output().unwrap();
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    let said: Value = serde_json::from_slice(&said.stdout).unwrap();
+    assert_eq!((&said["open"], &said["facts"]["format"]), (&0.into(), &"hocket-trace/1".into()));
+    let slices = said["slices"].as_array().unwrap();
+    let of = |category: &str| slices.iter().filter(|slice| slice[1] == category).count();
+    assert_eq!((of("block"), of("unit") % 20), (20, 0));
+    assert!(of("unit") > 0 && slices.iter().all(|slice| slice[3].as_i64().unwrap() >= 0));
+    let leads = |slice: &&Value| slice[0].as_str().unwrap().starts_with("worker 0 (leader)");
+    assert!(slices.iter().any(|slice| leads(&slice) && slice[1] == "unit"));
+}
+
+/// A session whose period of 5 µs nobody keeps.
+fn hopeless() -> (tempfile::TempDir, String) {
+    session(
+        "[session]\nname = \"hopeless\"\nsample_rate_hz = 44100\nresample = true\n\n[[track]]\nname = \"one\"\n\
+         clip = [{ file = \"loop.flac\" }]\n",
+    )
+}
+
+const HOPELESS: [&str; 7] = ["--frames", "1", "--rate", "192000", "--on-miss", "--length", "0.01"];
+
+#[test]
+fn late_blocks_are_kept_with_their_causes() {
+    let (folder, session) = hopeless();
+    let (json, text) = (at(&folder, "m.json"), at(&folder, "m.txt"));
+    let ran = run(&[&["trace", &session, "-o", &json][..], &HOPELESS].concat());
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let events = events(&json);
+    let named = |name: &str| events.iter().filter(|event| event["name"] == name).count();
+    let late = events.iter().filter(|event| event["name"].as_str().unwrap().ends_with(" (late)"));
+    let why = |event: &Value| event["args"]["detail"].as_str().map(str::to_owned);
+    let why: Vec<String> = late.filter_map(why).collect();
+    assert!(!why.is_empty() && named("miss") >= why.len(), "{}", ran.out);
+    assert!(why.iter().all(|why| why.contains(" too late: ")), "{why:?}");
+
+    let ran =
+        run(&[&["trace", &session, "-o", &text, "--max-misses", "0"][..], &HOPELESS].concat());
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    assert!(
+        ran.out.contains(" too late: ") && read(&text).contains("  why: block "),
+        "{}",
+        ran.out
+    );
+    assert!(
+        read(&text).contains("kept: ") && read(&text).contains(": late blocks and their neighb")
+    );
+}
+
+#[test]
+fn a_run_without_misses_keeps_its_worst_block() {
+    let (folder, session) = one_track("");
+    let file = at(&folder, "calm.json");
+    let args = ["trace", &session, "--on-miss", "--length", "0.5", "--frames", "4096", "-o", &file];
+    let ran = run(&args);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let blocks = of_category(&events(&file), "block");
+    assert!(blocks > 0, "{}", ran.out);
+    // A busy machine may have been late after all.
+    if ran.out.contains("misses: 0\n") {
+        assert!(blocks <= 3 && ran.out.contains("the least slack: "), "{}", ran.out);
+    }
+}
+
+#[test]
+fn a_load_beside_it_is_played_against() {
+    let (folder, session) = one_track("");
+    let file = at(&folder, "a.txt");
+    let args = ["trace", &session, "--blocks", "20", "-o", &file, "--disturb"];
+    let ran = run(&[&args[..], &["compute:1"]].concat());
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    check_refused(&[&args[..], &["noise"]].concat(), 2, &["noise"]);
+    check_refused(&[&args[..], &["preview"]].concat(), 2, &["preview"]);
+    check_refused(&[&args[..], &["compute@cpu9999"]].concat(), 2, &["CPU 9999"]);
+}
+
+#[test]
+fn what_cannot_be_traced_is_refused() {
+    let (folder, session) = one_track("");
+    let out = at(&folder, "out.txt");
+    let with = |more: &[&str], code, words: &[&str]| {
+        check_refused(&[&["trace", &session, "-o", &out][..], more].concat(), code, words);
+    };
+    with(&["--blocks", "0"], 2, &["--blocks"]);
+    with(&["--blocks", "10", "--on-miss"], 2, &["--blocks", "--on-miss"]);
+    with(&["--blocks", "10", "--length", "1"], 2, &["--blocks", "--length"]);
+    with(&["--length", "0"], 2, &["--length 0"]);
+    with(&["--length", "-1"], 2, &["--length -1"]);
+    with(&["--frames", "0"], 2, &["0 frames"]);
+    with(&["--workers", "1000"], 2, &["1000"]);
+    with(&["--schedule", "fast"], 2, &["fast", "dataflow"]);
+    check_refused(&["trace", &session], 2, &["--output"]);
+    check_refused(&["trace", "gone.toml", "-o", &out], 2, &["gone.toml"]);
+    for name in ["trace", "trace.wav", "-"] {
+        let words = ["no format has this ending", ".html, .txt, .json, .pftrace"];
+        check_refused(&["trace", &session, "-o", name], 2, &words);
+    }
+    assert_eq!(files(folder.path()), ["loop.flac", "try.toml"], "nothing was written");
+}
+
+#[test]
+fn a_file_of_somebody_else_stays_unless_forced() {
+    let (folder, session) = one_track("");
+    for name in ["a.html", "a.txt", "a.json", "a.pftrace"] {
+        let file = at(&folder, name);
+        std::fs::write(&file, "mine\n").unwrap();
+        let args = ["trace", &session, "--blocks", "2", "-o", &file];
+        check_refused(&args, 2, &[name, "Hocket did not write", "--force"]);
+        assert_eq!(read(&file), "mine\n");
+        let ran = run(&[&args[..], &["--force"]].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        assert_ne!(std::fs::read(&file).unwrap(), b"mine\n");
+    }
+    let input = at(&folder, "song.txt");
+    std::fs::copy(&session, &input).unwrap();
+    check_refused(
+        &["trace", &input, "-o", &input, "--force"],
+        2,
+        &["this file is the session, too"],
+    );
+}
+
+#[test]
+fn what_cannot_be_written_is_kept_elsewhere() {
+    let (folder, session) = one_track("");
+    check_refused(&["trace", &session, "-o", "/proc/no/trace.txt"], 3, &["cannot be written"]);
+    // A disk that is full only when the trace is written.
+    let full = folder.path().join("full.txt");
+    std::os::unix::fs::symlink("/dev/full", &full).unwrap();
+    let mut command = hocket(&["trace", &session, "--blocks", "3", "-o", "full.txt"]);
+    let ran = Ran::from(command.current_dir(folder.path()).output().unwrap());
+    assert_eq!(ran.code, Some(3), "{}", ran.err);
+    assert!(
+        ran.err.contains("; the trace is in ") && ran.err.contains("hocket-trace-"),
+        "{}",
+        ran.err
+    );
+    let kept: Vec<String> = files(folder.path());
+    let kept = kept.iter().find(|name| name.starts_with("hocket-trace-")).expect("a file");
+    assert!(read(&at(&folder, kept)).contains("played: 3 blocks"));
+}
+
+/// What a run that would last for hours has kept when it is interrupted after this time; `None` where it was still
+/// loading.
+fn interrupted(session: &str, file: &str, after: Duration) -> Option<String> {
+    let mut command = hocket(&["trace", session, "--length", "80000", "-o", file]);
+    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    await_handler(&child);
+    std::thread::sleep(after);
+    assert_eq!(interrupt(child), Some(130));
+    Path::new(file).exists().then(|| read(file))
+}
+
+#[test]
+fn ctrl_c_keeps_what_was_collected() {
+    let (folder, session) = one_track("");
+    let file = at(&folder, "long.txt");
+    // How long loading takes is the machine's business: a busy one is given more time.
+    for seconds in [1, 4, 16, 64] {
+        let Some(text) = interrupted(&session, &file, Duration::from_secs(seconds)) else {
+            continue;
+        };
+        assert!(text.contains(" blocks, interrupted; misses: "), "{text}");
+        let blocks = text.lines().filter(|line| line.starts_with("block ")).count();
+        assert!(text.contains(&format!("kept: {blocks} blocks")) && blocks > 0);
+        return;
+    }
+    panic!("nothing was kept after a minute");
+}
+
+#[test]
+fn names_of_the_session_stay_text() {
+    let (folder, session) = session(
+        "[session]\nname = \"</title><img src=x onerror=alert(1)>\"\nsample_rate_hz = 44100\n\n[[track]]\n\
+         name = \"</script><script>alert(1)</script>\"\nclip = [{ file = \"loop.flac\" }]\n",
+    );
+    let page = at(&folder, "a.html");
+    let ran = run(&["trace", &session, "--blocks", "3", "-o", &page]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let page = read(&page);
+    assert!(!page.contains("<img") && !page.contains("<script>alert"));
+    assert_eq!(page.matches("</script>").count(), 2);
+}
