@@ -2,7 +2,7 @@
 //! nothing: its workers sleep, and the leader looks whether something comes in.
 //!
 //! Whether a block is left out depends on samples, frames, commands and orders only. So it is the same for every schedule,
-//! policy and worker count. For whoever reads the engine, nothing changes: the outputs are silent, and frames are counted.
+//! policy and worker count. For a host nothing changes: the outputs are silent, and frames are counted.
 //!
 //! Offline no block is left out.
 

@@ -266,11 +266,10 @@ mod tests {
     fn a_miss_is_an_instant_with_its_cause() {
         let run = run();
         let mut misses = Vec::new();
-        events(&run, |event| match event {
-            Event::Instant { name, category: "miss", detail, .. } => {
+        events(&run, |event| {
+            if let Event::Instant { name, category: "miss", detail, .. } = event {
                 misses.push((name.into_owned(), detail.into_owned()));
             }
-            _ => {}
         });
         assert_eq!(misses.len(), 2);
         assert!(misses[0].0 == "miss" && misses[0].1.contains("preview ran for 90 us"));

@@ -50,7 +50,7 @@ fn every_block_and_every_unit_is_in_the_trace() {
     let events = events(&file);
     assert_eq!(of_category(&events, "block"), 30);
     let units = of_category(&events, "unit");
-    assert!(units > 0 && units % 30 == 0, "each unit runs once per block: {units}");
+    assert!(units > 0 && units.is_multiple_of(30), "each unit runs once per block: {units}");
     let threads = events.iter().filter(|event| event["name"] == "thread_name");
     let names: Vec<&str> = threads.filter_map(|event| event["args"]["name"].as_str()).collect();
     assert!(names[0] == "blocks" && names[1].starts_with("worker 0 (leader)"), "{names:?}");
