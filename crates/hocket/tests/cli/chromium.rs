@@ -87,6 +87,10 @@ impl Chromium {
     /// Asks for something and waits for the answer.
     #[track_caller]
     pub fn call(&mut self, method: &str, params: Value) -> Value {
+        self.try_call(method, params).unwrap_or_else(|error| panic!("{method}: {error}"))
+    }
+
+    fn try_call(&mut self, method: &str, params: Value) -> Result<Value, Value> {
         self.last_id += 1;
         let mut command = json!({ "id": self.last_id, "method": method, "params": params });
         if !self.page.is_empty() {
@@ -98,8 +102,10 @@ impl Chromium {
         loop {
             let answer = self.answers.recv_timeout(PATIENCE).expect("the browser answers");
             if answer["id"] == self.last_id {
-                assert_eq!(answer["error"], Value::Null, "{method}");
-                return answer["result"].clone();
+                return match answer["error"].is_null() {
+                    true => Ok(answer["result"].clone()),
+                    false => Err(answer["error"].clone()),
+                };
             }
             self.events.push(answer);
         }
@@ -108,20 +114,28 @@ impl Chromium {
     /// The value of an expression in the page; promises are waited for.
     #[track_caller]
     pub fn eval(&mut self, expression: &str) -> Value {
-        let params =
-            json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
-        let answer = self.call("Runtime.evaluate", params);
-        assert_eq!(answer["exceptionDetails"], Value::Null, "{expression}");
-        answer["result"]["value"].clone()
+        self.try_eval(expression).unwrap_or_else(|error| panic!("{expression}: {error}"))
     }
 
-    /// Waits until an expression is true.
+    fn try_eval(&mut self, expression: &str) -> Result<Value, Value> {
+        let params =
+            json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
+        let answer = self.try_call("Runtime.evaluate", params)?;
+        match answer["exceptionDetails"].is_null() {
+            true => Ok(answer["result"]["value"].clone()),
+            false => Err(answer["exceptionDetails"].clone()),
+        }
+    }
+
+    /// Waits until an expression is true. A page that is being loaded cannot answer yet.
     #[track_caller]
     pub fn await_that(&mut self, expression: &str) {
         let begun = Instant::now();
-        while self.eval(expression) != true {
-            let text = "document.body.innerText.slice(0, 600)";
-            assert!(begun.elapsed() < PATIENCE, "never {expression}: {}", self.eval(text));
+        while self.try_eval(expression) != Ok(true.into()) {
+            if begun.elapsed() > PATIENCE {
+                let text = self.try_eval("document.body.innerText.slice(0, 600)");
+                panic!("never {expression}: {text:?}");
+            }
             std::thread::sleep(Duration::from_millis(30));
         }
     }

@@ -513,7 +513,7 @@ fn a_token_in_a_file_is_read_and_never_printed() {
     let bearer = "Authorization: Bearer 0123456789abcdef-_\r\n";
     check_status(&run.request("POST /stop", bearer, ""), 200, "stopped");
     let (_, messages) = run.end();
-    assert!(!messages.contains("warning"), "{messages}");
+    assert!(!messages.contains("warning: --web"), "{messages}");
 }
 
 #[test]
