@@ -194,6 +194,12 @@ pub struct Scanner {
 }
 
 impl Scanner {
+    /// What is kept of libraries that have not changed since they were looked at. It looks at none of them.
+    pub fn kept(&self, libraries: &[Library]) -> Found {
+        let cache = self.cache.as_deref().map(Cache::read).unwrap_or_default();
+        joined(libraries.iter().filter_map(|library| cache.get(library, stamp(&library.path))))
+    }
+
     /// Looks at every library that has changed since it was looked at last. Returns all plug-ins, sorted by kind; of several
     /// of one kind the first one that can be used.
     pub fn scan(&self, libraries: &[Library]) -> Found {

@@ -25,14 +25,14 @@ fn state(bytes: &[u8]) {
     }
 }
 
-/// The program that would look at the library is not there, so only what was kept is found.
+/// No process is started: it would share the files of other inputs for a moment, and their locks.
 fn scan(bytes: &[u8]) {
     let cache = Some(scratch::file("plugins.json", bytes));
     let (program, arguments) = ("/nowhere/hocket".into(), Vec::new());
     let scanner = Scanner { program, arguments, limit: Duration::from_secs(1), cache };
     let libraries = [Library { format: Format::Clap, path: LIBRARY.into() }];
-    let found = scanner.scan(&libraries);
-    assert_eq!(scanner.scan(&libraries), found);
+    let found = scanner.kept(&libraries);
+    assert_eq!(scanner.kept(&libraries), found);
     assert!(bytes != SCAN || found.plugins.len() == 2, "the seed is none any more");
     let catalog = Catalog::new(found.plugins);
     catalog.plugins().iter().for_each(|plugin| check_plugin(&catalog, plugin));

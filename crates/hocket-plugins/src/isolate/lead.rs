@@ -59,8 +59,11 @@ impl Lead {
     /// Is later from now on; never earlier.
     pub fn grow(&mut self, frames: usize) {
         let more = frames.saturating_sub(self.frames);
+        if more == 0 {
+            return;
+        }
         self.frames += more;
-        if more > 0 && self.played == 0 && self.parts.len() < self.parts.capacity() {
+        if self.played == 0 && self.parts.len() < self.parts.capacity() {
             self.parts.push_front(Part { number: None, frames: more });
         } else {
             // In the midst of a part, its rest is silent too.

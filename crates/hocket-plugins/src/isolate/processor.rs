@@ -160,8 +160,11 @@ impl Isolated {
                 let rows = [&mut *main.left, &mut *main.right];
                 for (row, answer) in rows.into_iter().zip(&self.answer) {
                     let row = row.iter_mut().skip(place).take(count);
-                    row.zip(&answer[from..])
-                        .for_each(|(to, from)| *to = if here { *from } else { 0.0 });
+                    // What is not there may be longer than an answer: the silence at the start is a whole block.
+                    match here {
+                        true => row.zip(&answer[from..]).for_each(|(to, from)| *to = *from),
+                        false => row.for_each(|to| *to = 0.0),
+                    }
                 }
             }
         }

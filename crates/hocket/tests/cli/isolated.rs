@@ -27,7 +27,7 @@ fn a_render_has_the_same_bytes_with_isolation() {
     let Some(machine) = Machine::with_test_clap(test, "plain") else { return };
     let (_folder, session) = session(&format!(
         "[session]\nname = \"try\"\nsample_rate_hz = 44100\nlength_s = 2\n\n\
-         [[track]]\nname = \"dry\"\nclip = [{{ file = \"loop.flac\", start = 0.1 }}]\n\
+         [[track]]\nname = \"dry\"\nclip = [{{ file = \"loop.flac\", start_s = 0.1 }}]\n\
          [[track]]\nname = \"wet\"\nclip = [{{ file = \"loop.flac\" }}]\n\
          [[track.effect]]\nkind = \"{GAIN}\"\noutput_gain = 0.5\ndelay = 480\n\
          [[track.effect]]\nkind = \"{GAIN}\"\ndelay = 7\n\

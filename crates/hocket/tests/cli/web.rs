@@ -466,12 +466,13 @@ fn a_run_that_is_steered_ends_with_its_song_and_one_that_is_watched_does_so_too(
 fn a_port_that_is_taken_and_a_network_that_nobody_asked_for_are_refused() {
     let (_folder, file) = one_track("");
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let web = format!("--web={}", taken.local_addr().unwrap().port());
+    let port = taken.local_addr().unwrap().port().to_string();
+    let web = format!("--web={port}");
     let play = |more: &[&'static str]| [&["play", &file, "--length", "0.1"][..], more].concat();
     let ran = run(&["play", &file, "--length", "0.1", &web]);
     assert_eq!(ran.code, Some(3), "{}", ran.err);
     assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
-    for word in [web.as_str(), "in use", "choose another port"] {
+    for word in ["--web=", port.as_str(), "in use", "choose another port"] {
         assert!(ran.err.contains(word), "{word}: {}", ran.err);
     }
     check_refused(&play(&["--web=0.0.0.0:0"]), 2, &["--web=0.0.0.0:0", "--web-anywhere"]);

@@ -28,6 +28,10 @@ const SKIPPED: &[(&str, &str)] = &[
         "no JACK server runs here; tests/devices starts servers of its own and plays through them",
     ),
     (
+        "hocket play sessions/notes.toml --device jack",
+        "no JACK server runs here; hocket-devices' test program `jack` plays notes that come from one",
+    ),
+    (
         "hocket play sessions/band.toml --device alsa:hw:0",
         "no sound card is here; tests/cli/alsa.rs plays through ALSA's plug-ins",
     ),
