@@ -106,6 +106,15 @@ fn most_workers(kind: ScheduleKind) -> usize {
     if kind == ScheduleKind::Serial { 1 } else { 3 }
 }
 
+/// How many requests before the last answered one have no answer. Live, an answer is refused, and counted, while no block
+/// takes those before it.
+fn unanswered(sent: &[u64], heard: &[u64]) -> u64 {
+    let mut left = sent.iter();
+    let before = |answered| left.by_ref().position(|sent| sent == answered);
+    let passed = heard.iter().map(before);
+    passed.map(|passed| passed.expect("answers come in the order of their requests") as u64).sum()
+}
+
 #[test]
 fn live_every_request_is_answered_in_order_under_every_schedule() {
     for kind in ScheduleKind::ALL {
@@ -140,13 +149,7 @@ fn live_every_request_is_answered_in_order_under_every_schedule() {
             let lost = lost.iter().find(|lost| lost.node == format!("asks {id}"));
             let (requests, answers) = lost.map_or((0, 0), |lost| (lost.requests, lost.answers));
             assert_eq!(requests, refused[id], "{kind:?}");
-            // An answer is refused, and counted, while no block takes those before it.
-            let mut left = sent[id].iter();
-            let mut unanswered = 0;
-            for answered in &heard[id] {
-                let before = left.by_ref().position(|sent| sent == answered);
-                unanswered += before.expect("answers come in the order of their requests") as u64;
-            }
+            let unanswered = unanswered(&sent[id], &heard[id]);
             assert!(unanswered <= answers, "{kind:?}: {unanswered} of {answers}");
         }
     }
@@ -277,10 +280,10 @@ fn work_that_panics_ends_and_the_processor_goes_on() {
 }
 
 #[test]
-fn an_engine_that_goes_offline_and_back_loses_no_answer() {
+fn an_engine_that_goes_offline_and_back_loses_no_answer_that_it_does_not_count() {
     let (processor, told) = asks(Does(repeat));
     let (graph, processors) = beside(vec![processor]);
-    let (mut engine, _editor) = start(&graph, processors, (ScheduleKind::Dataflow, 2));
+    let (mut engine, editor) = start(&graph, processors, (ScheduleKind::Dataflow, 2));
     let (mut sent, mut heard) = (Vec::new(), Vec::new());
     let mut round = 0;
     while heard.len() < 300 {
@@ -298,7 +301,9 @@ fn an_engine_that_goes_offline_and_back_loses_no_answer() {
         }
         thread::yield_now();
     }
-    assert_eq!(heard, sent[..heard.len()]);
+    let lost = editor.control().lost_work().first().map_or(0, |lost| lost.answers);
+    let unanswered = unanswered(&sent, &heard);
+    assert!(unanswered <= lost, "{unanswered} of {lost}");
 }
 
 /// Asks for two works.

@@ -123,7 +123,7 @@
       paint.fillStyle = ink.line;
       paint.fillRect(x(at), 0, 1, height);
       paint.fillStyle = ink.muted;
-      paint.fillText((at / (inMs ? 1e6 : 1e3)).toLocaleString("en", { minimumFractionDigits: places, maximumFractionDigits: places }) + (inMs ? " ms" : " µs"), x(at) + 4, AXIS / 2);
+      paint.fillText(((at || 0) / (inMs ? 1e6 : 1e3)).toLocaleString("en", { minimumFractionDigits: places, maximumFractionDigits: places }) + (inMs ? " ms" : " µs"), x(at) + 4, AXIS / 2);
     }
   };
   const drawBlocks = () => {
