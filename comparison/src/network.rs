@@ -145,6 +145,7 @@ fn own_unit(source: Source) -> UnitId {
     match source {
         Source::Unit(unit) => unit,
         Source::Folded(_) => unreachable!("only `UnitGraph::fold` makes these"),
+        Source::Coupled(..) => unreachable!("only `UnitGraph::couple` makes these"),
         Source::Port(_) => unreachable!("the lab's graphs have no input ports"),
     }
 }
