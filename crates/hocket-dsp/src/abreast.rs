@@ -16,7 +16,7 @@
 //! run by themselves in this segment.
 //!
 //! # Instructions
-//! [`process`] is for every CPU. `process_avx2` (x86-64 only) has one register for all four rows, and whoever calls it knows
+//! [`process`] is for every CPU. `process_avx2` (x86-64 only) has one register for all four rows. Its caller knows
 //! that the CPU has AVX2. With registers of two rows nothing is gained, because left and right fill them already.
 
 use crate::block::Block;

@@ -118,7 +118,7 @@ pub struct Isolation {
     pub request: fn(u8),
     /// When a process counts as hanging.
     pub patience: Patience,
-    /// Hears of each failure. Thread: any but an audio thread.
+    /// Called with a sentence about each failure. Thread: any but an audio thread.
     pub tell: Tell,
     /// The plug-ins that there are.
     pub group: Group,

@@ -1,4 +1,4 @@
-//! Where the song is, as plug-ins are told.
+//! Where the song is, in the form that plug-ins get.
 //!
 //! A process of its own has no map of tempos. It gets what a run needs of it: the song at the first frame and behind the
 //! last one.

@@ -1,8 +1,8 @@
 //! Memory that two processes share.
 //!
 //! # Invariants
-//! - SEALED: the file behind a mapping never changes its size. Whoever makes it seals it, and whoever opens it looks for the
-//!   seals first. So no access is behind the file's end, where the system would end the process.
+//! - SEALED: the file behind a mapping never changes its size. The side that makes it seals it, and the side that
+//!   opens it looks for the seals first. So no access is behind the file's end, where the system would end the process.
 //! - WORDS: the memory is used as atomic words alone. So whatever the other process writes at whatever time, each load here
 //!   gives some number, and the number is untrusted.
 

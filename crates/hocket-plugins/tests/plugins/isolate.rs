@@ -29,7 +29,7 @@ fn the_child() {
     let _ = serve(|_, run| run());
 }
 
-/// What is told of a plug-in.
+/// Messages about a plug-in.
 type Told = Arc<Mutex<Vec<String>>>;
 
 fn isolation(frames: usize, pace: Pace) -> (Isolation, Told) {
