@@ -254,6 +254,8 @@ impl Isolated {
         let is_due = self.lead.oldest().is_some_and(|oldest| number.wrapping_sub(oldest) >= count);
         if is_open || is_due {
             self.note_values(block, (at, end));
+            // No answer will come for it.
+            self.miss();
             return None;
         }
         let mut request = Request { number, frames: (end - at) as u32, ..Request::default() };
