@@ -17,7 +17,7 @@ const SCRIPT: &str = include_str!("trace_page/script.js");
 
 /// Digest of [`SCRIPT`], so that the browser runs this script and no other, whatever text a trace may hold.
 /// tests/trace_page.rs computes it again and says the new one after a change.
-const SCRIPT_SHA256: &str = "sha256-Jyy8nZR3/z3+1wzCgSggjBNb7CjRHrIr5l0WeqlkUwE=";
+const SCRIPT_SHA256: &str = "sha256-06aLqJSgeIQjEArjrNEf9lijQ5X9EIZ7UqK79mGU+Lg=";
 
 /// Late blocks in the table; the timeline has all of them.
 const MOST_LATE: usize = 100;
