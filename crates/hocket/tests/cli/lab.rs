@@ -116,8 +116,8 @@ fn conditions_decide_the_exit_code() {
 #[test]
 fn rows_are_exported_to_new_files_only() {
     let folder = tempfile::tempdir().unwrap();
-    let (file, other) = (folder.path().join("new/rows.csv"), folder.path().join("rows.parquet"));
-    let (file, other) = (file.to_str().unwrap(), other.to_str().unwrap());
+    let file = folder.path().join("new/rows.csv");
+    let file = file.to_str().unwrap();
     assert_eq!(ran(&["export", "-o", file]).code, Some(0));
     let rows = std::fs::read_to_string(file).unwrap();
     assert_eq!(rows, ran(&["export"]).out);
@@ -127,16 +127,6 @@ fn rows_are_exported_to_new_files_only() {
     }
     refused(&["export", "--format", "json", "-o", file], 2, &["rows.csv", "there already"]);
     assert_eq!(std::fs::read_to_string(file).unwrap(), rows);
-    if cfg!(feature = "parquet") {
-        assert_eq!(ran(&["export", "--format", "parquet", "-o", other]).code, Some(0));
-        assert!(std::fs::read(other).unwrap().starts_with(b"PAR1"));
-        refused(&["export", "--format", "parquet"], 2, &["standard output", "-o"]);
-        refused(&["export", "--format", "parquet", "-o", "-"], 2, &["standard output"]);
-    } else {
-        let words = ["built without it", "cargo build", "--features parquet"];
-        refused(&["export", "--format", "parquet", "-o", other], 2, &words);
-        assert!(!std::fs::exists(other).unwrap());
-    }
 }
 
 #[test]
