@@ -4,9 +4,11 @@
 //! slower than its equals for the whole start (its place in memory), rounds resemble their neighbours, some are
 //! disturbed, and the clock drifts. The record goes through [`Analysis::of`], as every report does.
 
+mod fixture;
+
 use std::path::Path;
 
-use hocket_lab::record::{BenchRecord, Round, fixture};
+use hocket_lab::record::{BenchRecord, Round};
 use hocket_lab::report::{Analysis, Judgement};
 use hocket_lab::stats::{self, Rng};
 

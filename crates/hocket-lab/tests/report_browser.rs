@@ -4,12 +4,13 @@
 //! Skipped with a printed reason where there is no Chromium; `HOCKET_CHROMIUM` names another one.
 
 mod browser;
+mod fixture;
 
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use hocket_lab::record::{BenchRecord, fixture};
+use hocket_lab::record::BenchRecord;
 use hocket_lab::report::{Analysis, html, svg_comparison};
 
 use browser::{Scheme, View, assert_fits, chromium, look, objections, run, strings};

@@ -319,19 +319,4 @@ mod tests {
         let said: Vec<String> = lines.iter().map(|l| format!("{}={}", l.name, l.says)).collect();
         assert_eq!(said, ["clocks, governor=a and b"]);
     }
-
-    #[test]
-    fn a_machine_of_another_shape_draws_nothing_and_does_not_panic() {
-        for machine in [
-            json!(null),
-            json!([1]),
-            json!({"topology": {"packages": [{"cores": [7]}], "cores": "x"}}),
-        ] {
-            facts(&machine);
-            grants(&machine);
-            let mut record = crate::record::fixture::example(1);
-            record.machine = machine;
-            topology(&record);
-        }
-    }
 }
