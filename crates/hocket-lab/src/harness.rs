@@ -58,6 +58,6 @@ pub use run::{Budget, Event, Plan, RunError, run};
 pub use start::Launcher;
 pub use unpaired::{Unpaired, floor_of_both, incomparable, unpaired};
 pub use verdicts::{
-    NamedRatio, Sentence, change, contrast_sentence, contrast_sentences, framed, judged_together,
-    percent_change, ratio_told, ratios_sentence, standard_plots,
+    NamedRatio, Sentence, contrast_sentence, contrast_sentences, framed, judged_together,
+    ratio_told, ratios_sentence, standard_plots,
 };

@@ -173,7 +173,10 @@ fn the_fastest_variant_is_found_with_its_interval() {
     let record = fixture::example(1);
     let findings = Analysis::of(&record).headline().findings;
     let fastest = findings.iter().find(|finding| finding.starts_with("Fastest: dataflow / all,"));
-    assert!(fastest.is_some_and(|finding| finding.contains(" shorter [")), "{findings:?}");
+    assert!(
+        fastest.is_some_and(|finding| finding.contains(" shorter than that of dataflow / off: -")),
+        "{findings:?}"
+    );
     assert!(findings.iter().any(|finding| finding.starts_with("Slowest: lists / off,")));
 }
 
@@ -477,7 +480,7 @@ fn empty_and_absurd_records_still_make_a_report() {
     });
     for record in [nothing, absurd, single].into_iter().chain(odd) {
         assert!(html(&record).ends_with("</html>"));
-        assert!(svg_comparison(&record).ends_with("</svg>"));
+        assert!(svg_comparison(&record).ends_with("</svg>\n"));
         assert!(text_table(&record).contains("hocket bench"));
     }
 }
@@ -488,10 +491,10 @@ fn the_picture_is_one_well_formed_file() {
     let document = roxmltree::Document::parse(&picture).expect("well-formed");
     let root = document.root_element();
     assert_eq!(root.tag_name().namespace(), Some("http://www.w3.org/2000/svg"));
-    assert!(!picture.contains("<style") && !picture.contains("href"));
+    assert!(!picture.contains("var(") && !picture.contains("href"));
     let texts: Vec<&str> = root.descendants().filter_map(|node| node.text()).collect();
-    for wanted in ["dataflow / pair-barrier", "bare wake-up loop", "deadline 1333 µs"] {
-        assert!(texts.contains(&wanted), "{wanted}");
+    for wanted in ["dataflow / pair-barrier", "bare wake-up loop", "the deadline, 1.33 ms"] {
+        assert!(texts.iter().any(|text| text.contains(wanted)), "{wanted}");
     }
 }
 
@@ -523,7 +526,7 @@ fn legends(page: &str) -> Vec<Vec<&str>> {
 
 fn colours(legend: &str) -> Vec<&str> {
     let within = legend.split("</ul>").next().expect("the part before");
-    let swatches = within.split("class=\"swatch s").skip(1);
+    let swatches = within.split("class=\"fill s").skip(1);
     swatches.filter_map(|rest| rest.split('"').next()).collect()
 }
 
@@ -559,53 +562,4 @@ fn the_table_says_first_what_is_late_and_all_times_are_microseconds() {
 fn the_same_record_makes_the_same_page() {
     let record = quiet();
     assert!(html(&record) == html(&record));
-}
-
-/// What `hocket report` prints first of an invented record of so many blocks, after a change of it.
-fn told(rounds: usize, blocks: u64, change: impl FnOnce(&mut BenchRecord)) -> String {
-    let shape =
-        fixture::Shape { seed: 3, pairs: true, rounds, blocks_per_round: blocks, load: 0.1 };
-    let mut record = shape.record();
-    change(&mut record);
-    text_table(&record).split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// The first blocks of the first variant, and wake-ups of the bare loop, long after the deadline.
-fn delay(record: &mut BenchRecord, blocks: usize, wake_ups: usize) {
-    let rounds = record.variants[0].rounds.iter_mut();
-    let times = rounds.flat_map(|round| round.lateness_ns.iter_mut().zip(&mut round.slack_ns));
-    times.take(blocks).for_each(|(lateness, slack)| (*lateness, *slack) = (3_000_000, -2_000_000));
-    let wakes = record.wake_loop.rounds.iter_mut().flat_map(|round| &mut round.lateness_ns);
-    wakes.take(wake_ups).for_each(|lateness| *lateness = 3_000_000);
-}
-
-/// The bound of a short run is the one of its own blocks, and only where none was late.
-#[test]
-fn the_bound_of_a_short_run_is_its_own() {
-    let short = told(2, 30, |_| {});
-    assert!(
-        short.contains("60 blocks of a variant are too few") && short.contains("6.0 %"),
-        "{short}"
-    );
-    let late = told(2, 30, |record| delay(record, 1, 0));
-    assert!(!late.contains("may be late (95 %)"), "{late}");
-}
-
-/// 999 of 1000 cases are a matter of a thousand wake-ups.
-#[test]
-fn no_quantile_is_named_that_so_few_wake_ups_do_not_have() {
-    let of = |rounds, blocks| told(rounds, blocks, |record| delay(record, 0, usize::MAX));
-    assert!(!of(1, 100).contains("999 of 1000"));
-    assert!(of(12, 100).contains("in 999 of 1000 cases"));
-}
-
-/// A loop that was late now and then is no excuse for a session that is late more often.
-#[test]
-fn the_machine_is_not_blamed_for_more_than_its_loop_shows() {
-    let said = told(30, 30, |record| {
-        record.variants.truncate(1);
-        delay(record, 50, 3);
-    });
-    assert!(said.contains("Misses at 64 frames: 50 of 900 blocks were late"), "{said}");
-    assert!(said.contains("was late in 3 of 900") && !said.contains("No more misses"), "{said}");
 }

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use super::jobs::{Bench, Job, Load, NO_SMT};
-use super::words::{duration, told};
 use crate::harness::timed::{calibrate, per_op};
 use crate::harness::{
     About, Apparatus, Better, Contrast, Design, Experiment, Host, Metric, NotMeasurable, Parameter,
     Plot, Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant, contrast_sentences,
 };
+use crate::numbers;
 
 /// See [`About`].
 pub struct CoreSpeed;
@@ -212,7 +212,7 @@ fn table(results: &Results, job: Job) -> Option<Table> {
     let speed = |cpu: &u32, beside| Some(fastest.value / time(*cpu, beside)?);
     let row = |beside| cpus.iter().map(|cpu| speed(cpu, beside)).collect();
     let speeds = Beside::ALL.into_iter().map(row).collect();
-    Some(Table { job, fastest: told(fastest, duration), cpus, speeds })
+    Some(Table { job, fastest: numbers::estimate(&fastest, "ns"), cpus, speeds })
 }
 
 fn table_sentence(table: &Table) -> Option<Sentence> {

@@ -9,13 +9,14 @@ use hocket_machine::clock::monotonic_ns;
 use hocket_rt::Padded;
 
 use super::places::{SPREAD, ThreadSpread, thread_spreads};
-use super::words::{rate, series, then_and_now, told, where_two_are};
+use super::words::{series, then_and_now, where_two_are};
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
     About, Apparatus, Axis, Better, Check, Contrast, Design, Estimate, Experiment, Fault, Historic,
     Host, Mark, Metric, NamedRatio, NotMeasurable, Parameter, Plot, Rank, Results, Rounds, Sample,
     Section, Sentence, Size, Variant, ratio_told, ratios_sentence,
 };
+use crate::numbers::{self, quantity};
 use crate::stats;
 
 /// See [`About`].
@@ -307,14 +308,15 @@ fn fastest(results: &Results, placement: &Measured) -> Sentence {
         return Sentence::not_shown(format!("{}: too few rounds", placement.in_words));
     };
     let atomic = ranked.iter().find(|(kind, _)| *kind == LockKind::Atomic);
-    let atomic = atomic
-        .map_or(String::new(), |(_, e)| format!("; without a lock, atomic, {}", rate(e.value)));
+    let atomic = atomic.map_or(String::new(), |(_, e)| {
+        format!("; without a lock, atomic, {}", quantity(e.value, "1/s"))
+    });
     let head = format!(
         "{}: the highest median has {best} with {} passes{}, the lowest {worst} with {}{atomic}",
         placement.in_words,
-        told(*most, rate),
+        numbers::estimate(most, "1/s"),
         as_fast(results, placement, &ranked),
-        rate(fewest.value)
+        quantity(fewest.value, "1/s")
     );
     let pairs = locks.len() * (locks.len() - 1) / 2;
     let against = |other: LockKind| {

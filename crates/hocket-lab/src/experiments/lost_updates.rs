@@ -5,7 +5,7 @@ use std::time::Duration;
 use hocket_kernels::ThreadGroup;
 use hocket_kernels::lost_updates::{Increment, LostUpdates, lost_updates};
 
-use super::words::{rate, then_and_now, told, where_two_are};
+use super::words::{then_and_now, where_two_are};
 use crate::harness::settle::Settle;
 use crate::harness::timed::calibrate;
 use crate::harness::{
@@ -13,6 +13,7 @@ use crate::harness::{
     NotMeasurable, Parameter, Plot, Relation, Results, Rounds, Sample, Section, Sentence, Size,
     Variant,
 };
+use crate::numbers::{self, quantity};
 
 /// See [`About`].
 pub struct LostIncrements;
@@ -175,12 +176,11 @@ fn loss(results: &Results, relation: Relation, increment: Increment) -> Option<S
     let lost = results.estimate(variant, "lost")?;
     let made = results.estimate(variant, "made")?;
     let most = shares.iter().copied().fold(0.0, f64::max);
-    let percent = |share: f64| format!("{share:.1} %");
     Some(Sentence::shown(format!(
         "{}{by}: {} of {} increments get lost (in {lossy} of {} turns something, at most {most:.1} %)",
         where_two_are(relation),
-        told(lost, percent),
-        rate(made.value),
+        numbers::estimate(&lost, "%"),
+        quantity(made.value, "1/s"),
         shares.len()
     )))
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hocket_kernels::turns::{HandOvers, Limit, Way, hand_overs};
 
-use super::words::{rate, then_and_now, told, where_two_are};
+use super::words::{then_and_now, where_two_are};
 use crate::harness::settle::Settle;
 use crate::harness::timed::calibrate;
 use crate::harness::{
@@ -12,6 +12,7 @@ use crate::harness::{
     Host, Metric, NamedRatio, NotMeasurable, Parameter, Plot, Relation, Results, Rounds, Sample,
     Section, Sentence, Size, Variant, judged_together, ratio_told,
 };
+use crate::numbers::{self, quantity};
 
 /// See [`About`].
 pub struct PingPong;
@@ -171,11 +172,11 @@ fn fastest(results: &Results, relation: Relation) -> Option<Sentence> {
     let mut text = format!(
         "{}: fastest is {best} with {} hand-overs, slowest {worst} with {}",
         where_two_are(relation),
-        told(*most, rate),
-        rate(fewest.value)
+        numbers::estimate(most, "1/s"),
+        quantity(fewest.value, "1/s")
     );
     if let Some((way, rate_of)) = ranked.iter().find(|(way, _)| sleeps(*way)) {
-        text += &format!("; of those that sleep {way} with {}", rate(rate_of.value));
+        text += &format!("; of those that sleep {way} with {}", quantity(rate_of.value, "1/s"));
     }
     let pair = |way: Way| {
         let label = format!("{way} against {REFERENCE}");

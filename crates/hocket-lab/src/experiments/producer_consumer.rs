@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hocket_rt::Ring;
 
-use super::words::{rate, told, where_two_are};
+use super::words::where_two_are;
 use crate::harness::timed::calibrate;
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
@@ -15,6 +15,7 @@ use crate::harness::{
     NamedRatio, NotMeasurable, Parameter, Plot, Relation, Results, Rounds, Sample, Section,
     Sentence, Size, Variant, judged_together, ratio_told,
 };
+use crate::numbers;
 
 /// See [`About`].
 pub struct ProducerConsumer;
@@ -280,7 +281,7 @@ fn told_of(results: &Results, relation: Relation, room: usize) -> Option<Sentenc
     let text = format!(
         "{}, room for {room}: {} items through a mutex with conditions; against it {}",
         where_two_are(relation),
-        told(results.estimate(&reference, "items")?, rate),
+        numbers::estimate(&results.estimate(&reference, "items")?, "1/s"),
         ratios.join(", ")
     );
     Some(match judged.iter().any(|(_, ratio)| ratio.is_shown()) {

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use super::jobs::{Bench, Done, Job, Load, NO_SMT, shared_cores};
-use super::words::{more, then_and_now, told};
+use super::words::then_and_now;
 use crate::harness::timed::{calibrate, per_op};
 use crate::harness::{
     About, Apparatus, Better, Design, Estimate, Experiment, Historic, Host, Metric, NotMeasurable,
     Parameter, Plot, Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant,
 };
+use crate::numbers;
 use crate::stats;
 
 /// See [`About`].
@@ -178,8 +179,8 @@ fn bound(results: &Results, job: Job) -> Option<Sentence> {
     let text = format!(
         "{}: work of a core with two jobs, against one with one: {}; SMT cannot give more (2009: {})",
         job.name(),
-        told(estimate, more),
-        more(1.13)
+        numbers::estimated_change(&estimate),
+        numbers::change(1.13)
     );
     let floor = results.floor(&first, "speed-up").map(f64::ln_1p);
     let shown = stats::judge(&compared, floor).is_shown();

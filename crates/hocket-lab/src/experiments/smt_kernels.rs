@@ -5,13 +5,14 @@ use std::time::Duration;
 use hocket_machine::counters::WorkCounters;
 
 use super::jobs::{Bench, Done, Job, Load, NO_SMT, shared_cores};
-use super::words::{duration, more, standing_as, then_and_now, told};
+use super::words::{standing_as, then_and_now};
 use crate::harness::timed::{calibrate, per_op};
 use crate::harness::{
     About, Apparatus, Better, Contrast, Design, Estimate, Experiment, Fault, Historic, Host,
     Metric, NotMeasurable, Parameter, Plot, Relation, Results, Rounds, Sample, Section, Sentence,
     Size, Standing, Variant,
 };
+use crate::numbers;
 
 /// See [`About`].
 pub struct SmtKernels;
@@ -238,12 +239,12 @@ fn smt_sentence(results: &Results, job: Job, code: &str) -> Option<Sentence> {
         let is = |old: &&Historic| {
             old.metric == "speed-up" && old.label.starts_with(code) && old.label.ends_with(year)
         };
-        more(HISTORIC.iter().find(is).map_or(f64::NAN, |old| old.value))
+        numbers::change(HISTORIC.iter().find(is).map_or(f64::NAN, |old| old.value))
     };
     let text = format!(
         "{}: speed of the same work with two threads a core, against one: {} (against SMT switched off: Xeon of 2002 {}, Core i7 of 2009 {})",
         job.name(),
-        told(estimate, more),
+        numbers::estimated_change(&estimate),
         printed("2002"),
         printed("2009")
     );
@@ -252,12 +253,14 @@ fn smt_sentence(results: &Results, job: Job, code: &str) -> Option<Sentence> {
 
 fn cores_sentence(results: &Results, job: Job) -> Option<Sentence> {
     let alone = results.estimate(&variant(job, ALONE), "time")?;
-    let head = format!("{}: a pass takes {} alone", job.name(), told(alone, duration));
+    let head = format!("{}: a pass takes {} alone", job.name(), numbers::estimate(&alone, "ns"));
     let Some((estimate, standing)) = speed_up(results, job, [ALONE, TWO_CORES]) else {
         return Some(Sentence::shown(head));
     };
-    let text =
-        format!("{head}; speed of two cores together, against one: {}", told(estimate, more));
+    let text = format!(
+        "{head}; speed of two cores together, against one: {}",
+        numbers::estimated_change(&estimate)
+    );
     Some(standing_as(text, standing))
 }
 

@@ -8,7 +8,7 @@ mod sieves;
 mod tcp_stream;
 
 use super::jobs::{NO_SMT, shared_cores};
-use super::words::{more, rate, standing_as, then_and_now, told};
+use super::words::{standing_as, then_and_now};
 use crate::harness::timed::per_op;
 use crate::harness::{
     About, Apparatus, Axis, Bar, Better, Check, Contrast, ContrastResult, Design, Estimate,
@@ -16,6 +16,7 @@ use crate::harness::{
     Relation, Results, Rounds, Sample, Section, Sentence, Size, Standing, Variant, judged_together,
     ratio_told, ratios_sentence,
 };
+use crate::numbers;
 use chat::Chat;
 use file_server::FileServer;
 use sieves::Sieves;
@@ -351,8 +352,8 @@ fn smt_sentence(results: &Results, found: &Found, kind: Kind) -> Option<Sentence
         "{}: {} with one seat of each core {}, with both {}{}",
         kind.name(),
         kind.operations(),
-        told(rate_of(ONE_SEAT)?, rate),
-        told(speed_up, more),
+        numbers::estimate(&rate_of(ONE_SEAT)?, "1/s"),
+        numbers::estimated_change(&speed_up),
         cpu_time(results, kind, seats)
     );
     Some(standing_as(text, found.standing(kind, seats)))
@@ -361,11 +362,20 @@ fn smt_sentence(results: &Results, found: &Found, kind: Kind) -> Option<Sentence
 fn cores_sentence(results: &Results, found: &Found, kind: Kind) -> Option<Sentence> {
     let seats = [ONE_CORE, TWO_CORES];
     let one = results.estimate(&variant(kind, ONE_CORE), "rate")?;
-    let head = format!("{}: {} on one core {}", kind.name(), kind.operations(), told(one, rate));
+    let head = format!(
+        "{}: {} on one core {}",
+        kind.name(),
+        kind.operations(),
+        numbers::estimate(&one, "1/s")
+    );
     let Some(speed_up) = found.speed_up(kind, seats) else {
         return Some(Sentence::shown(head));
     };
-    let text = format!("{head}, on two {}{}", told(speed_up, more), cpu_time(results, kind, seats));
+    let text = format!(
+        "{head}, on two {}{}",
+        numbers::estimated_change(&speed_up),
+        cpu_time(results, kind, seats)
+    );
     Some(standing_as(text, found.standing(kind, seats)))
 }
 

@@ -7,7 +7,6 @@ use hocket_machine::class::Class;
 use hocket_machine::clock::{monotonic_ns, sleep_until_ns};
 use hocket_rt::{Signal, SpinCost, Strategy, Wait};
 
-use super::words::duration;
 use crate::harness::lateness::OpenLoop;
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
@@ -15,6 +14,7 @@ use crate::harness::{
     NotMeasurable, Parameter, Quantiles, Relation, Results, Rounds, Sample, Section, Sentence,
     Size, Variant, contrast_sentences,
 };
+use crate::numbers::quantity;
 
 /// See [`About`].
 pub struct Wake;
@@ -189,9 +189,10 @@ fn times(results: &Results, class: &str, load: &str) -> Option<Sentence> {
     let ways = Strategy::ALL.into_iter().map(Strategy::name).chain([CLOCK]);
     let one = |way: &str| {
         let variant = format!("{way} {class} {load}");
-        let middle = duration(results.median(&variant, "lateness")?);
+        let middle = quantity(results.median(&variant, "lateness")?, "ns");
         let late = results.median(&variant, "lateness-p99");
-        let late = late.map_or(String::new(), |late| format!(" (99 of 100 {})", duration(late)));
+        let late =
+            late.map_or(String::new(), |late| format!(" (99 of 100 {})", quantity(late, "ns")));
         Some(format!("{way} {middle}{late}"))
     };
     let ways: Vec<String> = ways.filter_map(one).collect();

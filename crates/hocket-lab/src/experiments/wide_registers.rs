@@ -5,7 +5,6 @@ mod walk;
 use hocket_machine::clock::sleep_until_ns;
 
 use super::beside::undisturbed;
-use super::words::{duration, told};
 use crate::harness::lateness::OpenLoop;
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
@@ -13,6 +12,7 @@ use crate::harness::{
     Host, Metric, NotMeasurable, Parameter, Plot, Results, Rounds, Sample, Section, Sentence,
     Series, Size, Standing, Variant, contrast_sentence,
 };
+use crate::numbers::{self, quantity};
 use walk::{Fill, PIECES, Times, Walk, slow_ns};
 
 /// See [`About`].
@@ -222,7 +222,7 @@ fn differs(contrasts: &[ContrastResult], pace: &str) -> bool {
 
 /// What a block takes with each fill.
 fn cost(results: &Results, contrasts: &[ContrastResult], pace: &str) -> Option<Sentence> {
-    let time = |fill| Some(told(results.estimate(&name(fill, pace), "time")?, duration));
+    let time = |fill| Some(numbers::estimate(&results.estimate(&name(fill, pace), "time")?, "ns"));
     let head = if pace == PACED { "once a period" } else { "block after block" };
     let (library, narrow, none) = (time(Fill::Library)?, time(Fill::Narrow)?, time(Fill::None)?);
     let text = format!(
@@ -245,15 +245,15 @@ fn beginning(results: &Results, contrasts: &[ContrastResult]) -> Option<Sentence
     let (first, last) = (of(Fill::Library, EIGHTHS[0])?, of(Fill::Library, EIGHTHS[7])?);
     let beside = match narrow {
         0.0 => "none are with narrow ones".into(),
-        until => format!("with narrow ones until {}", duration(until)),
+        until => format!("with narrow ones until {}", quantity(until, "ns")),
     };
     (differs(contrasts, PACED) && library > narrow).then(|| {
         Sentence::shown(format!(
             "once a period, pieces are slow until {} after a block's beginning with fills by the library, {beside}; \
              one takes {} in the first eighth and {} in the last",
-            duration(library),
-            duration(first),
-            duration(last)
+            quantity(library, "ns"),
+            quantity(first, "ns"),
+            quantity(last, "ns")
         ))
     })
 }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::{Axis, Bar, ContrastResult, Design, Plot, Results, Standing};
+use crate::numbers::changed;
 use crate::stats::{Comparison, Judgement, MIN_ROUNDS, MIN_STARTS};
 
 /// One statement of a report.
@@ -131,7 +132,7 @@ pub fn ratios_sentence(results: &Results, head: &str, pairs: &[NamedRatio]) -> O
 
 /// `-12.1 % [-13.0, -11.2]`, and `(not shown)` where that is no finding.
 pub fn ratio_told(ratio: &ContrastResult) -> String {
-    let told = ratio.all.as_ref().map_or("no round has both".into(), change);
+    let told = ratio.all.as_ref().map_or("no round has both".into(), changed);
     if ratio.is_shown() { told } else { format!("{told} (not shown)") }
 }
 
@@ -144,27 +145,13 @@ pub fn contrast_sentence(contrast: &ContrastResult) -> Sentence {
         Some(all) => {
             format!(
                 "{head}: {}{}{}",
-                change(all),
+                changed(all),
                 undisturbed(contrast, all),
                 reservation(contrast, all)
             )
         }
     };
     Sentence { text, standing: contrast.standing }
-}
-
-/// A ratio as a change in percent with its interval. Always percent, so that the changes of a list can be compared.
-pub fn change(comparison: &Comparison) -> String {
-    let range = comparison.interval.map_or(String::new(), |interval| {
-        format!(" [{}, {}]", percent_change(interval.low), percent_change(interval.high))
-    });
-    format!("{} %{range}", percent_change(comparison.ratio))
-}
-
-/// A ratio as a change in percent, without the sign for percent: `-12.1`, `+549`.
-pub fn percent_change(ratio: f64) -> String {
-    let percent = (ratio - 1.0) * 100.0;
-    if percent.abs() < 100.0 { format!("{percent:+.1}") } else { format!("{percent:+.0}") }
 }
 
 /// The same without the rounds that hold a flagged turn, where there are some and enough are left.
@@ -175,7 +162,7 @@ fn undisturbed(contrast: &ContrastResult, all: &Comparison) -> String {
                 " (the {} undisturbed rounds of {}: {})",
                 quiet.rounds,
                 all.rounds,
-                change(quiet)
+                changed(quiet)
             )
         }
         _ => String::new(),

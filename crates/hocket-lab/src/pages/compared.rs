@@ -38,7 +38,7 @@ fn ratio(contrast: &ContrastResult, names: &Names) -> Option<Ratio> {
     let all = contrast.all?;
     let ends = all.interval.map(|interval| (interval.low, interval.high)).unzip();
     Some(Ratio {
-        label: super::text::compared(contrast),
+        label: super::tables::compared(contrast),
         name: names.alone(),
         group: String::new(),
         ratio: Estimate { value: all.ratio, low: ends.0, high: ends.1 },

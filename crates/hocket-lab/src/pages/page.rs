@@ -3,11 +3,10 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde_json::Value;
 
+use super::plots::STYLE;
 use super::{Lab, ground, plots, section, summary};
-use crate::report::shared::{choice, palette_css, plain};
-
-/// What bench reports use as well, and what pictures of the lab need besides.
-const STYLE: &str = concat!(include_str!("../report/style.css"), include_str!("style.css"));
+use crate::foreign::plain;
+use crate::report::shared::{choice, palette_css};
 
 /// Places of the page.
 pub(super) const VERDICTS: &str = "verdicts";

@@ -4,8 +4,9 @@ use hocket_trace::Misses;
 
 use std::collections::BTreeMap;
 
-use super::numbers::{count, plain};
+use crate::foreign::plain;
 use crate::harness::TWIN;
+use crate::numbers::count;
 use crate::record::{BenchRecord, Noise, Round, Variant};
 use crate::stats::{
     self, MIN_ROUNDS, Proportion, StartComparison, Summary, Z_95, compare_starts, judge,

@@ -6,7 +6,8 @@
 use maud::{Markup, html};
 use serde_json::{Map, Number, Value};
 
-use super::numbers::{listed, plain};
+use crate::foreign::plain;
+use crate::numbers::listed;
 use crate::record::{BenchRecord, ThreadGrant};
 
 /// What fits into a column.

@@ -5,17 +5,15 @@
 //!
 //! The page of [`html`] needs nothing but itself: no network, no fonts, no scripts from elsewhere
 //! (a content security policy in it says so to the browser). It can be read without scripts;
-//! they add a readout and a magnifier for the timelines.
+//! they remember the theme and copy the command.
 
 mod analysis;
 mod causes;
-mod comparison;
+mod distributions;
 mod machine;
 mod method;
-mod numbers;
 mod page;
 mod palette;
-mod scale;
 mod tables;
 mod text;
 mod timeline;
@@ -27,9 +25,8 @@ pub use text::text_table;
 /// Parts that the pages of the lab use as well.
 pub(crate) mod shared {
     pub(crate) use super::machine::{facts, grants, seats as topology};
-    pub(crate) use super::numbers::{grouped, plain};
     pub(crate) use super::page::choice;
-    pub(crate) use super::palette::{css as palette_css, light};
+    pub(crate) use super::palette::{css as palette_css, light, strips};
 }
 
 pub use verdict::{Headline, Holding};

@@ -3,9 +3,8 @@
 use hocket_trace::Misses;
 
 use super::analysis::{Analysis, ENOUGH_STARTS, Judgement, Measured, Row, judged, paired};
-use super::numbers::{
-    change, change_range, count, listed, of, percent, percent_range, plain, starts, us,
-};
+use crate::foreign::plain;
+use crate::numbers::{change_with, count, counted, listed, of, percent, percent_range, quantity};
 use crate::record::{Round, ThreadGrant};
 use crate::stats::{self, StartComparison, compare_starts, wilson};
 
@@ -258,7 +257,7 @@ impl Analysis<'_> {
         format!(
             "No difference in speed is shown: the run has {}, and a verdict needs {ENOUGH_STARTS}. Within a start each \
              variant keeps its place in memory, which alone can make it faster or slower. Measure with --starts {ENOUGH_STARTS}.",
-            starts(self.starts)
+            counted(self.starts, "process start")
         )
     }
 
@@ -266,8 +265,8 @@ impl Analysis<'_> {
     fn noise(&self) -> Option<String> {
         let floor = self.floor.filter(|_| self.starts >= ENOUGH_STARTS)?;
         Some(format!(
-            "Differences below {:.1} % are noise here: so far can {}, measured again, be from itself.",
-            floor.exp_m1() * 100.0,
+            "Differences below {} are noise here: so far can {}, measured again, be from itself.",
+            percent(floor.exp_m1()),
             self.rows.first()?.label
         ))
     }
@@ -332,10 +331,10 @@ impl Analysis<'_> {
         };
         (most > 0.25 * self.period_ns).then(|| {
             format!(
-                "Waking up alone takes up to {} µs in {cases} cases, {} of the {} µs there are; no schedule can give that back.",
-                us(most, 0),
+                "Waking up alone takes up to {} in {cases} cases, {} of the {} there are; no schedule can give that back.",
+                quantity(most, "ns"),
                 percent(most / self.period_ns),
-                us(self.period_ns, 0)
+                quantity(self.period_ns, "ns")
             )
         })
     }
@@ -413,11 +412,12 @@ fn progress<'a>(name: &str, row: &Row<'a>) -> Option<impl Iterator<Item = (&'a R
 }
 
 fn speed(word: &str, row: &Row, compared: &StartComparison, reference: &str) -> String {
-    let range = compared.interval().map_or_else(String::new, |i| format!(" [{}]", change_range(i)));
+    let ratio = compared.comparison.ratio;
     format!(
-        "{word}: {}, whose median block time is {}{range} than that of {reference}.",
+        "{word}: {}, whose median block time is {} than that of {reference}: {}.",
         row.label,
-        change(compared.comparison.ratio)
+        if ratio < 1.0 { "shorter" } else { "longer" },
+        change_with(ratio, compared.interval())
     )
 }
 

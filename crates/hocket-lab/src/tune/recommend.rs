@@ -6,7 +6,8 @@ use hocket_rt::Strategy;
 
 use super::{Recommended, Undecided};
 use crate::experiments::schedules::Way;
-use crate::harness::{ContrastResult, Results, change, ratio_told};
+use crate::harness::{ContrastResult, Results, ratio_told};
+use crate::numbers::changed;
 use crate::stats::{Comparison, Judgement, MIN_ROUNDS};
 
 /// Ways whose blocks differ by less are equally good, whatever the interval says: other sessions
@@ -153,7 +154,12 @@ impl Choice<'_> {
         let turns = compared.map_or(0, |c| c.rounds);
         let against = match compared {
             Some(c) => {
-                format!("{} against the serial walk{}: {}", named(way), self.us(serial), change(&c))
+                format!(
+                    "{} against the serial walk{}: {}",
+                    named(way),
+                    self.us(serial),
+                    changed(&c)
+                )
             }
             None => format!("{} and the serial walk were not measured in one round", named(way)),
         };

@@ -4,6 +4,7 @@ use std::fmt;
 
 use hocket_lab::experiments::find;
 use hocket_lab::harness::{Results, floor_of_both, incomparable, unpaired};
+use hocket_lab::numbers::change_with;
 
 use super::names;
 use crate::failure::Failure;
@@ -209,13 +210,9 @@ impl Change {
                      variant that is measured twice; give both runs more time"
                 ))
             })?;
-            let percent = (found.ratio - 1.0) * 100.0;
-            if shown && compare.holds(percent, *bound) {
-                let ends = found.interval.map_or(String::new(), |it| {
-                    let of = |ratio: f64| (ratio - 1.0) * 100.0;
-                    format!(" [{:+.1}, {:+.1}]", of(it.low), of(it.high))
-                });
-                held.push(format!("{self} holds for {name}: {percent:+.1} %{ends}"));
+            if shown && compare.holds((found.ratio - 1.0) * 100.0, *bound) {
+                let changed = change_with(found.ratio, found.interval);
+                held.push(format!("{self} holds for {name}: {changed}"));
             }
         }
         Ok(held)

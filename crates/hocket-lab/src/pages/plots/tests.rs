@@ -1,7 +1,7 @@
 use roxmltree::{Document, Node};
 
 use super::*;
-use crate::harness::{Axis, Bar, Dumbbell, Mark, Quantiles, Rank, Series, Span};
+use crate::harness::{Axis, Bar, Dumbbell, Mark, Rank, Series, Span};
 
 const LONG: &str = "a very long name <of> a \"variant\" & more \u{7} that goes on and on beyond every column there is, again and again";
 
@@ -11,12 +11,6 @@ fn odd() -> [f64; 9] {
 
 fn spread(value: f64) -> Estimate {
     Estimate { value, low: Some(value * 0.9), high: Some(value * 1.2) }
-}
-
-fn quantiles(at: f64) -> Quantiles {
-    let [min, p10, p50, p90, p99, p999, max, mean] =
-        [0.8, 0.9, 1.0, 1.5, 4.0, 30.0, 90.0, 1.4].map(|by| at * by);
-    Quantiles { n: 1000, min, p10, p50, p90, p99, p999, max, mean }
 }
 
 /// Each kind with so many entries whose figures are `value(at)`.
@@ -31,8 +25,6 @@ fn plots(n: usize, value: &dyn Fn(usize) -> f64) -> Vec<Plot> {
             group: format!("g{}", at / 4),
         });
         plots.push(Plot::Bars { title: title.clone(), axis: axis.clone(), bars: bars.collect() });
-        let series = (0..n).map(|at| (name(at), quantiles(value(at)))).collect();
-        plots.push(Plot::Distribution { title: title.clone(), axis: axis.clone(), series });
         let points =
             |by: f64| (0..n).map(|at| (value(at).abs() + 1.0, spread(value(at) * by))).collect();
         let series = (0..n.min(20))
