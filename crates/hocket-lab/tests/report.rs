@@ -129,7 +129,7 @@ fn a_neighbours_loss_is_named_only_where_it_is_shown() {
     record.variants[2].disturbers[0].progress[1] = 1.0;
     assert_eq!(loss(&record), None);
     record.variants[2].disturbers[0].progress.iter_mut().for_each(|done| *done = 60.0);
-    assert!(loss(&record).is_some_and(|it| it.contains("40 % less")), "{:?}", loss(&record));
+    assert!(loss(&record).is_some_and(|it| it.contains("-40.0 % [")), "{:?}", loss(&record));
 }
 
 #[test]

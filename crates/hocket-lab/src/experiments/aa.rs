@@ -89,7 +89,7 @@ fn verdict(results: &Results, metric: &str) -> Sentence {
             results.starts()
         ));
     };
-    Sentence::shown(format!(
+    Sentence::fact(format!(
         "{metric}: the same twice differs by {:+.2} % [{:+.2}, {:+.2}]; here and today a difference below {floor:.2} % \
          cannot be shown",
         percent(all.ratio),

@@ -217,7 +217,7 @@ fn moved(results: &Results) -> Option<Sentence> {
     let told: Vec<String> = free.filter_map(told).collect();
     let text =
         format!("where the system chose, threads moved so often a turn: {}", told.join(", "));
-    (!told.is_empty()).then(|| Sentence::shown(text))
+    (!told.is_empty()).then(|| Sentence::fact(text))
 }
 
 #[cfg(test)]

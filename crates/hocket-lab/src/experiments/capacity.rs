@@ -182,7 +182,7 @@ fn told(results: &Results) -> Option<Sentence> {
     };
     let told: Vec<String> = FRAMES.iter().filter_map(of).collect();
     let text = format!("channels that hold, by frames a block: {}", told.join(", "));
-    (!told.is_empty()).then(|| Sentence::shown(text))
+    (!told.is_empty()).then(|| Sentence::fact(text))
 }
 
 #[cfg(test)]

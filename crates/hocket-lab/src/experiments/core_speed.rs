@@ -5,8 +5,9 @@ use std::time::Duration;
 use super::jobs::{Bench, Job, Load, NO_SMT};
 use crate::harness::timed::{calibrate, per_op};
 use crate::harness::{
-    About, Apparatus, Better, Contrast, Design, Experiment, Host, Metric, NotMeasurable, Parameter,
-    Plot, Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant, contrast_sentences,
+    About, Apparatus, Better, Contrast, ContrastResult, Design, Experiment, Host, Metric,
+    NotMeasurable, Parameter, Plot, Relation, Results, Rounds, Sample, Section, Sentence, Size,
+    Variant, contrast_sentences,
 };
 use crate::numbers;
 
@@ -130,11 +131,8 @@ impl Experiment for CoreSpeed {
 
     fn findings(&self, results: &Results) -> Vec<Sentence> {
         let tables = JOBS.iter().filter_map(|job| {
-            let told = table_sentence(&table(results, *job)?)?;
-            Some(match differs(results, *job) {
-                true => told,
-                false => Sentence::not_shown(format!("{}: no difference shown", told.text)),
-            })
+            let text = told(&table(results, *job)?)?;
+            Some(Sentence::about(text, &contrasts_of(results, *job)))
         });
         tables.chain(contrast_sentences(results)).collect()
     }
@@ -148,17 +146,16 @@ fn name(job: Job, cpu: u32, beside: Beside) -> String {
     format!("{} cpu{cpu} {}", job.name(), beside.name())
 }
 
-/// Whether any two seats, or one alone and beside something, are shown to differ in a job.
-fn differs(results: &Results, job: Job) -> bool {
-    let design = results.design();
-    let contrasts = design.map_or(&[][..], |design| &design.contrasts);
-    let name = |index: usize| results.run.design.as_ref().map_or("", |d| &d.variants[index].name);
-    let own: Vec<&Contrast> =
-        contrasts.iter().filter(|c| name(c.candidate).starts_with(job.name())).collect();
-    own.iter().any(|c| {
-        let (reference, candidate) = (name(c.reference), name(c.candidate));
-        results.judged_of(reference, candidate, &c.metric, own.len()).is_shown()
-    })
+/// Every two seats, and each alone and beside something, in one job.
+fn contrasts_of(results: &Results, job: Job) -> Vec<ContrastResult> {
+    let Some(design) = results.design() else { return Vec::new() };
+    let name = |index: usize| design.variants[index].name.as_str();
+    let of_job = |c: &&Contrast| name(c.candidate).starts_with(job.name());
+    let own: Vec<&Contrast> = design.contrasts.iter().filter(of_job).collect();
+    let judged = |c: &&Contrast| {
+        results.judged_of(name(c.reference), name(c.candidate), &c.metric, own.len())
+    };
+    own.iter().map(judged).collect()
 }
 
 /// One seat beside everything that it can be beside, and against the first seat.
@@ -215,7 +212,7 @@ fn table(results: &Results, job: Job) -> Option<Table> {
     Some(Table { job, fastest: numbers::estimate(&fastest, "ns"), cpus, speeds })
 }
 
-fn table_sentence(table: &Table) -> Option<Sentence> {
+fn told(table: &Table) -> Option<String> {
     let row = |(beside, speeds): (Beside, &Vec<Option<f64>>)| {
         let found: Vec<String> =
             speeds.iter().flatten().map(|speed| format!("{speed:.2}")).collect();
@@ -224,13 +221,13 @@ fn table_sentence(table: &Table) -> Option<Sentence> {
     let rows: Vec<String> = Beside::ALL.into_iter().zip(&table.speeds).filter_map(row).collect();
     let cpus: Vec<String> = table.cpus.iter().map(u32::to_string).collect();
     (!rows.is_empty()).then(|| {
-        Sentence::shown(format!(
+        format!(
             "speeds of the seats with {} (1 is {} a pass), CPUs {}: {}",
             table.job.name(),
             table.fastest,
             cpus.join(" "),
             rows.join("; ")
-        ))
+        )
     })
 }
 

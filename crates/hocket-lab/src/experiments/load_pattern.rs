@@ -169,7 +169,7 @@ fn told(results: &Results, name: &str, pattern: &LoadPattern) -> Sentence {
         Some(format!("{} {ms:.2} ms", thread.name))
     };
     let times: Vec<String> = pattern.threads.iter().enumerate().filter_map(time).collect();
-    Sentence::shown(format!("{name}: {}", times.join(", ")))
+    Sentence::fact(format!("{name}: {}", times.join(", ")))
 }
 
 /// The median turn: a lane a thread.

@@ -213,7 +213,7 @@ fn retries(results: &Results) -> Option<Sentence> {
         "exchanges of the counter that failed, of 729488, by threads (2006: a few hundred): {}",
         told.join(", ")
     );
-    (!told.is_empty()).then(|| Sentence::shown(text))
+    (!told.is_empty()).then(|| Sentence::fact(text))
 }
 
 fn scaling(results: &Results, metric: &str, title: &str, unit: &str) -> Plot {

@@ -329,10 +329,7 @@ fn fastest(results: &Results, placement: &Measured) -> Sentence {
             format!("{head}; {best} against {REFERENCE}: {}", ratio_told(&against(REFERENCE)))
         }
     };
-    match against(*worst).is_shown() {
-        true => Sentence::shown(text),
-        false => Sentence::not_shown(format!("{text}: no difference shown")),
-    }
+    Sentence::about(text, &[against(*worst)])
 }
 
 /// Locks of which no difference to the first of `ranked` is shown.
@@ -412,7 +409,7 @@ impl Ranked {
         let list: Vec<_> = order.iter().map(named).collect();
         let head = format!("mean rank over {} placements: {}", ranks.cases, list.join(", "));
         match ranks.p <= 0.05 {
-            true => Sentence::shown(format!(
+            true => Sentence::fact(format!(
                 "{head}; ranks closer than {:.1} are not told apart",
                 ranks.critical_difference
             )),

@@ -176,7 +176,7 @@ fn loss(results: &Results, relation: Relation, increment: Increment) -> Option<S
     let lost = results.estimate(variant, "lost")?;
     let made = results.estimate(variant, "made")?;
     let most = shares.iter().copied().fold(0.0, f64::max);
-    Some(Sentence::shown(format!(
+    Some(Sentence::fact(format!(
         "{}{by}: {} of {} increments get lost (in {lossy} of {} turns something, at most {most:.1} %)",
         where_two_are(relation),
         numbers::estimate(&lost, "%"),

@@ -184,7 +184,7 @@ fn told(results: &Results, name: &str) -> Option<Sentence> {
         0 => String::new(),
         n => format!(", {:.1} migrations a run", moves.iter().sum::<f64>() / n as f64),
     };
-    Some(Sentence::shown(format!(
+    Some(Sentence::fact(format!(
         "{name}: mean of {n} runs {mean:.3} s, standard deviation {:.1} %{moved}",
         spread.sqrt() / mean * 100.0
     )))

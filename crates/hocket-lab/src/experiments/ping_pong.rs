@@ -188,10 +188,7 @@ fn fastest(results: &Results, relation: Relation) -> Option<Sentence> {
     // The two were picked among all ways.
     let pairs = ranked.len() * (ranked.len() - 1) / 2;
     let (slow, fast) = (name(*worst, relation), name(*best, relation));
-    Some(match results.judged_of(&slow, &fast, "hand-overs", pairs.max(1)).is_shown() {
-        true => Sentence::shown(text),
-        false => Sentence::not_shown(format!("{text}: no difference shown")),
-    })
+    Some(Sentence::about(text, &[results.judged_of(&slow, &fast, "hand-overs", pairs.max(1))]))
 }
 
 /// Whether a waiter leaves its CPU at once.

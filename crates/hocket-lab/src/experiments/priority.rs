@@ -222,14 +222,15 @@ fn faster_than_alone(results: &Results) -> Option<Sentence> {
     let others: Vec<&str> =
         variants.iter().map(|v| v.name.as_str()).filter(|n| *n != ALONE).collect();
     let judged = others.iter().map(|name| results.judged_of(ALONE, name, "time", others.len()));
-    let faster = judged.filter(|c| c.is_shown() && c.all.is_some_and(|all| all.ratio < 1.0));
-    let names: Vec<String> = faster.map(|c| c.candidate).collect();
+    let faster: Vec<ContrastResult> = judged.filter(|c| c.judgement.is_less()).collect();
+    let names: Vec<&str> = faster.iter().map(|c| c.candidate.as_str()).collect();
     (!names.is_empty()).then(|| {
-        Sentence::shown(format!(
+        let text = format!(
             "faster beside a load than alone: {}; alone, this CPU halts or clocks down between turns, so these ratios are \
              too low",
             names.join(", ")
-        ))
+        );
+        Sentence::about(text, &faster)
     })
 }
 

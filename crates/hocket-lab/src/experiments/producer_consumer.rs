@@ -284,10 +284,7 @@ fn told_of(results: &Results, relation: Relation, room: usize) -> Option<Sentenc
         numbers::estimate(&results.estimate(&reference, "items")?, "1/s"),
         ratios.join(", ")
     );
-    Some(match judged.iter().any(|(_, ratio)| ratio.is_shown()) {
-        true => Sentence::shown(text),
-        false => Sentence::not_shown(text),
-    })
+    Some(Sentence::about(text, judged.iter().map(|(_, ratio)| ratio)))
 }
 
 #[cfg(test)]

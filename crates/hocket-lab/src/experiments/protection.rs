@@ -229,7 +229,7 @@ fn on_time(results: &Results, name: &str) -> Option<Sentence> {
     let pieces = results.median(name, "disturbers").map_or(String::new(), |pieces| {
         format!("; the disturbers did {pieces:.0} pieces a second meanwhile")
     });
-    Some(Sentence::shown(format!(
+    Some(Sentence::fact(format!(
         "{name}: {count:.0} of {periods} periods missed (95 %: at most {most:.2} %), 99 of 100 took at most {p99:.0} µs and began at most {late:.0} µs \
          late{pieces}"
     )))

@@ -8,7 +8,7 @@ use super::playing::{Player, Song, effects_for, no_effect};
 use crate::harness::{
     About, Apparatus, Axis, Better, Check, Contrast, Design, Experiment, Fault, Host, Metric,
     NotMeasurable, Parameter, Plot, Results, Rounds, Sample, Section, Sentence, Series, Size,
-    Standing, Variant, contrast_sentences, ratio_told,
+    Variant, contrast_sentences, ratio_told,
 };
 
 /// See [`About`].
@@ -258,8 +258,7 @@ fn shortest_told(results: &Results, frames: u32) -> Option<Sentence> {
         shortest.1,
         ratio_told(&compared),
     );
-    let standing = if compared.is_shown() { Standing::Shown } else { Standing::NotShown };
-    Some(Sentence { text, standing })
+    Some(Sentence::about(text, &[compared]))
 }
 
 fn series(results: &Results, kind: ScheduleKind) -> Option<Series> {

@@ -306,7 +306,7 @@ impl Apparatus for Stage {
 fn told(results: &Results, name: &str) -> Option<Sentence> {
     let mean = results.median(name, "block-mean")?;
     let max = results.values(name, "block-max").into_iter().fold(0.0, f64::max);
-    Some(Sentence::shown(format!("{name}: average {mean:.3} ms, slowest block {max:.3} ms")))
+    Some(Sentence::fact(format!("{name}: average {mean:.3} ms, slowest block {max:.3} ms")))
 }
 
 #[cfg(test)]

@@ -5,12 +5,12 @@ use std::time::Duration;
 use hocket_machine::counters::WorkCounters;
 
 use super::jobs::{Bench, Done, Job, Load, NO_SMT, shared_cores};
-use super::words::{standing_as, then_and_now};
+use super::words::then_and_now;
 use crate::harness::timed::{calibrate, per_op};
 use crate::harness::{
-    About, Apparatus, Better, Contrast, Design, Estimate, Experiment, Fault, Historic, Host,
-    Metric, NotMeasurable, Parameter, Plot, Relation, Results, Rounds, Sample, Section, Sentence,
-    Size, Standing, Variant,
+    About, Apparatus, Better, Contrast, ContrastResult, Design, Estimate, Experiment, Fault,
+    Historic, Host, Metric, NotMeasurable, Parameter, Plot, Relation, Results, Rounds, Sample,
+    Section, Sentence, Size, Variant,
 };
 use crate::numbers;
 
@@ -220,21 +220,16 @@ fn variant(job: Job, seats: &str) -> String {
     format!("{} {seats}", job.name())
 }
 
-/// How many times as fast the candidate is, with its interval, and how firm that stands.
-fn speed_up(results: &Results, job: Job, seats: [&str; 2]) -> Option<(Estimate, Standing)> {
+/// How many times as fast the candidate is, and the ratio of times that says so.
+fn speed_up(results: &Results, job: Job, seats: [&str; 2]) -> Option<(Estimate, ContrastResult)> {
     let judged = results.judged(&variant(job, seats[0]), &variant(job, seats[1]), "time");
-    let ratio = judged.all?;
-    let interval = ratio.interval;
-    let estimate = Estimate {
-        value: 1.0 / ratio.ratio,
-        low: interval.map(|interval| 1.0 / interval.high),
-        high: interval.map(|interval| 1.0 / interval.low),
-    };
-    Some((estimate, judged.standing))
+    let Estimate { value, low, high } = judged.estimate()?;
+    let of = |end: Option<f64>| end.map(|end| 1.0 / end);
+    Some((Estimate { value: 1.0 / value, low: of(high), high: of(low) }, judged))
 }
 
 fn smt_sentence(results: &Results, job: Job, code: &str) -> Option<Sentence> {
-    let (estimate, standing) = speed_up(results, job, [ONE_SEAT, BOTH_SEATS])?;
+    let (estimate, judged) = speed_up(results, job, [ONE_SEAT, BOTH_SEATS])?;
     let printed = |year: &str| {
         let is = |old: &&Historic| {
             old.metric == "speed-up" && old.label.starts_with(code) && old.label.ends_with(year)
@@ -248,20 +243,20 @@ fn smt_sentence(results: &Results, job: Job, code: &str) -> Option<Sentence> {
         printed("2002"),
         printed("2009")
     );
-    Some(standing_as(text, standing))
+    Some(Sentence::about(text, &[judged]))
 }
 
 fn cores_sentence(results: &Results, job: Job) -> Option<Sentence> {
     let alone = results.estimate(&variant(job, ALONE), "time")?;
     let head = format!("{}: a pass takes {} alone", job.name(), numbers::estimate(&alone, "ns"));
-    let Some((estimate, standing)) = speed_up(results, job, [ALONE, TWO_CORES]) else {
-        return Some(Sentence::shown(head));
+    let Some((estimate, judged)) = speed_up(results, job, [ALONE, TWO_CORES]) else {
+        return Some(Sentence::fact(head));
     };
     let text = format!(
         "{head}; speed of two cores together, against one: {}",
         numbers::estimated_change(&estimate)
     );
-    Some(standing_as(text, standing))
+    Some(Sentence::about(text, &[judged]))
 }
 
 fn counter_sentence(results: &Results, job: Job) -> Option<Sentence> {
@@ -274,7 +269,7 @@ fn counter_sentence(results: &Results, job: Job) -> Option<Sentence> {
         ),
         None => format!("{}: {alone:.2} cycles per instruction", job.name()),
     };
-    Some(Sentence::shown(text))
+    Some(Sentence::fact(text))
 }
 
 const THESIS: &str =

@@ -8,12 +8,12 @@ mod sieves;
 mod tcp_stream;
 
 use super::jobs::{NO_SMT, shared_cores};
-use super::words::{standing_as, then_and_now};
+use super::words::then_and_now;
 use crate::harness::timed::per_op;
 use crate::harness::{
     About, Apparatus, Axis, Bar, Better, Check, Contrast, ContrastResult, Design, Estimate,
     Experiment, Fault, Historic, Host, Metric, NamedRatio, NotMeasurable, Parameter, Plot,
-    Relation, Results, Rounds, Sample, Section, Sentence, Size, Standing, Variant, judged_together,
+    Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant, judged_together,
     ratio_told, ratios_sentence,
 };
 use crate::numbers;
@@ -314,17 +314,9 @@ impl Found {
     }
 
     /// How many times as much is done on the second set of CPUs.
-    fn speed_up(&self, kind: Kind, seats: [&str; 2]) -> Option<Estimate> {
-        let all = self.contrast(kind, seats)?.all?;
-        Some(Estimate {
-            value: all.ratio,
-            low: all.interval.map(|interval| interval.low),
-            high: all.interval.map(|interval| interval.high),
-        })
-    }
-
-    fn standing(&self, kind: Kind, seats: [&str; 2]) -> Standing {
-        self.contrast(kind, seats).map_or(Standing::NotShown, |contrast| contrast.standing)
+    fn speed_up(&self, kind: Kind, seats: [&str; 2]) -> Option<(&ContrastResult, Estimate)> {
+        let ratio = self.contrast(kind, seats)?;
+        Some((ratio, ratio.estimate()?))
     }
 }
 
@@ -346,7 +338,7 @@ fn instead(seats: [&str; 2]) -> &'static str {
 
 fn smt_sentence(results: &Results, found: &Found, kind: Kind) -> Option<Sentence> {
     let seats = [ONE_SEAT, BOTH_SEATS];
-    let speed_up = found.speed_up(kind, seats)?;
+    let (ratio, speed_up) = found.speed_up(kind, seats)?;
     let rate_of = |seats| results.estimate(&variant(kind, seats), "rate");
     let text = format!(
         "{}: {} with one seat of each core {}, with both {}{}",
@@ -356,7 +348,7 @@ fn smt_sentence(results: &Results, found: &Found, kind: Kind) -> Option<Sentence
         numbers::estimated_change(&speed_up),
         cpu_time(results, kind, seats)
     );
-    Some(standing_as(text, found.standing(kind, seats)))
+    Some(Sentence::about(text, [ratio]))
 }
 
 fn cores_sentence(results: &Results, found: &Found, kind: Kind) -> Option<Sentence> {
@@ -368,15 +360,15 @@ fn cores_sentence(results: &Results, found: &Found, kind: Kind) -> Option<Senten
         kind.operations(),
         numbers::estimate(&one, "1/s")
     );
-    let Some(speed_up) = found.speed_up(kind, seats) else {
-        return Some(Sentence::shown(head));
+    let Some((ratio, speed_up)) = found.speed_up(kind, seats) else {
+        return Some(Sentence::fact(head));
     };
     let text = format!(
         "{head}, on two {}{}",
         numbers::estimated_change(&speed_up),
         cpu_time(results, kind, seats)
     );
-    Some(standing_as(text, found.standing(kind, seats)))
+    Some(Sentence::about(text, [ratio]))
 }
 
 /// What an operation costs on either set; more CPU time is not more work.
@@ -389,7 +381,7 @@ fn cpu_time(results: &Results, kind: Kind, seats: [&str; 2]) -> String {
 
 fn speed_ups(found: &Found) -> Plot {
     let bar = |kind: Kind, seats: [&str; 2]| {
-        let estimate = found.speed_up(kind, seats)?;
+        let (_, estimate) = found.speed_up(kind, seats)?;
         let group = format!("{} against {}", seats[1], seats[0]);
         Some(Bar { label: kind.name().into(), estimate, group })
     };

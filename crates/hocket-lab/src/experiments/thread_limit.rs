@@ -122,7 +122,7 @@ impl Experiment for ThreadLimit {
         if let (Some(started), Some(kernel)) = (of("started"), of("kernel-threads")) {
             let each = if started == kernel { "one kernel thread each" } else { "not one each" };
             let time = of("start-time").unwrap_or(f64::NAN);
-            sentences.push(Sentence::shown(format!(
+            sentences.push(Sentence::fact(format!(
                 "{started:.0} threads were started at {time:.1} µs each; the kernel counts {kernel:.0}: {each}"
             )));
         }
@@ -163,7 +163,7 @@ fn smallest(of: impl Fn(&str) -> Option<f64>) -> Option<Sentence> {
     let mut known: Vec<_> = known.collect();
     known.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (value, first) = known.first()?;
-    Some(Sentence::shown(format!(
+    Some(Sentence::fact(format!(
         "about {value:.0} threads are possible; {} ({}) sets the limit",
         first.metric, first.shared
     )))

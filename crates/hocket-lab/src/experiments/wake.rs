@@ -198,7 +198,7 @@ fn times(results: &Results, class: &str, load: &str) -> Option<Sentence> {
     let ways: Vec<String> = ways.filter_map(one).collect();
     let beside = if load == "idle" { "its CPU to itself" } else { "a load on its CPU" };
     let text = format!("{class} class, {beside}: runs after: {}", ways.join(", "));
-    (!ways.is_empty()).then(|| Sentence::shown(text))
+    (!ways.is_empty()).then(|| Sentence::fact(text))
 }
 
 /// One variant, ready to have its turns.

@@ -10,7 +10,7 @@ use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
     About, Apparatus, Axis, Better, Contrast, ContrastResult, Design, Estimate, Experiment, Fault,
     Host, Metric, NotMeasurable, Parameter, Plot, Results, Rounds, Sample, Section, Sentence,
-    Series, Size, Standing, Variant, contrast_sentence,
+    Series, Size, Variant, contrast_sentence,
 };
 use crate::numbers::{self, quantity};
 use walk::{Fill, PIECES, Times, Walk, slow_ns};
@@ -213,11 +213,14 @@ fn samples(times: &Times) -> Option<Vec<Sample>> {
     Some([time, slow].into_iter().chain(eighths).collect())
 }
 
-/// Whether the library's fill differs from the narrow one.
-fn differs(contrasts: &[ContrastResult], pace: &str) -> bool {
+/// The library's fill against the narrow one.
+fn library_against_narrow<'r>(
+    contrasts: &'r [ContrastResult],
+    pace: &str,
+) -> Option<&'r ContrastResult> {
     let (library, narrow) = (name(Fill::Library, pace), name(Fill::Narrow, pace));
     let is = |c: &&ContrastResult| c.candidate == library && c.reference == narrow;
-    contrasts.iter().find(is).is_some_and(|c| c.standing == Standing::Shown)
+    contrasts.iter().find(is)
 }
 
 /// What a block takes with each fill.
@@ -230,12 +233,7 @@ fn cost(results: &Results, contrasts: &[ContrastResult], pace: &str) -> Option<S
          {none}; the CPU's widest registers have {}",
         results.design()?.variants.first()?.level("registers")
     );
-    Some(match differs(contrasts, pace) {
-        true => Sentence::shown(text),
-        false => {
-            Sentence::not_shown(format!("{text}: no difference shown between library and narrow"))
-        }
-    })
+    Some(Sentence::about(text, library_against_narrow(contrasts, pace)))
 }
 
 /// How long the slow beginning lasts, where there is one that narrow fills do not have.
@@ -247,15 +245,15 @@ fn beginning(results: &Results, contrasts: &[ContrastResult]) -> Option<Sentence
         0.0 => "none are with narrow ones".into(),
         until => format!("with narrow ones until {}", quantity(until, "ns")),
     };
-    (differs(contrasts, PACED) && library > narrow).then(|| {
-        Sentence::shown(format!(
-            "once a period, pieces are slow until {} after a block's beginning with fills by the library, {beside}; \
-             one takes {} in the first eighth and {} in the last",
-            quantity(library, "ns"),
-            quantity(first, "ns"),
-            quantity(last, "ns")
-        ))
-    })
+    let differ = library_against_narrow(contrasts, PACED).filter(|ratio| ratio.is_shown())?;
+    let text = format!(
+        "once a period, pieces are slow until {} after a block's beginning with fills by the library, {beside}; one \
+         takes {} in the first eighth and {} in the last",
+        quantity(library, "ns"),
+        quantity(first, "ns"),
+        quantity(last, "ns")
+    );
+    (library > narrow).then(|| Sentence::about(text, [differ]))
 }
 
 /// How long a piece takes by its place in the block, a line for each fill.

@@ -1,14 +1,6 @@
-//! Sentences and plots that several experiments share.
+//! Words and plots that several experiments share.
 
-use crate::harness::{Dumbbell, Plot, Relation, Results, Sentence, Series, Standing};
-
-/// A sentence about one ratio, as it stands.
-pub(super) fn standing_as(text: String, standing: Standing) -> Sentence {
-    match standing {
-        Standing::NotShown => Sentence::not_shown(format!("{text}: no difference shown")),
-        standing => Sentence { text, standing },
-    }
-}
+use crate::harness::{Dumbbell, Plot, Relation, Results, Series};
 
 /// Where two threads are, as part of a sentence: `on one CPU`, `on two siblings`.
 pub(super) fn where_two_are(relation: Relation) -> &'static str {

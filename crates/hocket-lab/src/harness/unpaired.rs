@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::{Results, same_definition};
-use crate::stats::{Interval, all_at_once, median, welch};
+use crate::stats::{Evidence, Interval, Judgement, MIN_STARTS, all_at_once, judge, median, welch};
 
 /// A figure of one run against the same figure of another.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,14 +21,18 @@ pub struct Unpaired {
     /// Its 95 % interval; `None` with fewer than three process starts in either, or figures
     /// that are not above zero.
     pub interval: Option<Interval>,
+    /// Process starts of the run that has fewer.
+    pub starts: usize,
 }
 
 impl Unpaired {
-    /// Whether a difference is shown, on machines where the same differs from itself by up to `floor`, as a ratio
-    /// minus one. `None`: it cannot be judged, without process starts or a floor.
-    pub fn is_shown(&self, floor: Option<f64>) -> Option<bool> {
-        let (interval, floor) = (self.interval?, floor?);
-        Some(!interval.contains(1.0) && self.ratio.ln().abs() > floor.ln_1p())
+    /// What it shows on machines where the same differs from itself by up to `floor`, as a ratio minus one.
+    pub fn judged(&self, floor: Option<f64>) -> Judgement {
+        let Unpaired { ratio, interval, starts, .. } = *self;
+        let floor = floor.map(f64::ln_1p);
+        let evidence =
+            Evidence { floor, starts, enough: MIN_STARTS, unsteady: false, wrong: false };
+        judge(ratio, interval, evidence)
     }
 }
 
@@ -53,6 +57,7 @@ pub fn unpaired(
     of: usize,
 ) -> Option<Unpaired> {
     let (a, b) = (by_process(before, variant, metric), by_process(after, variant, metric));
+    let starts = a.len().min(b.len());
     let positive = a.iter().chain(&b).all(|median| *median > 0.0);
     if !positive {
         let (first, second) = (median(&a)?, median(&b)?);
@@ -61,6 +66,7 @@ pub fn unpaired(
             after: second,
             ratio: second / first,
             interval: None,
+            starts,
         });
     }
     let logs = |medians: &[f64]| medians.iter().map(|median| median.ln()).collect::<Vec<f64>>();
@@ -68,7 +74,7 @@ pub fn unpaired(
     let (first, second) = (mean(&a)?.exp(), mean(&b)?.exp());
     let interval = welch(&a, &b, all_at_once(of))
         .map(|(_, apart)| Interval { low: apart.low.exp(), high: apart.high.exp() });
-    Some(Unpaired { before: first, after: second, ratio: second / first, interval })
+    Some(Unpaired { before: first, after: second, ratio: second / first, interval, starts })
 }
 
 /// The median of each process start.

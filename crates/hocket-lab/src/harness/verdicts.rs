@@ -16,9 +16,26 @@ pub struct Sentence {
 }
 
 impl Sentence {
-    /// A statement of fact that the rows show.
-    pub fn shown(text: impl Into<String>) -> Sentence {
+    /// A statement of fact that the rows show. What compares goes through [`Sentence::about`].
+    pub fn fact(text: impl Into<String>) -> Sentence {
         Sentence { text: text.into(), standing: Standing::Shown }
+    }
+
+    /// A statement about ratios: shown where one of them is. Where none is, it says so.
+    pub fn about<'r>(
+        text: impl Into<String>,
+        ratios: impl IntoIterator<Item = &'r ContrastResult>,
+    ) -> Sentence {
+        let text = text.into();
+        let standings: Vec<Standing> = ratios.into_iter().map(|ratio| ratio.standing).collect();
+        let has = |standing| standings.contains(&standing);
+        match [Standing::Failed, Standing::Shown].into_iter().find(|standing| has(*standing)) {
+            Some(standing) => Sentence { text, standing },
+            None if text.contains("not shown") || text.contains("no difference shown") => {
+                Sentence::not_shown(text)
+            }
+            None => Sentence::not_shown(format!("{text}: no difference shown")),
+        }
     }
 
     /// A difference that the rows do not show.
@@ -124,10 +141,9 @@ pub fn ratios_sentence(results: &Results, head: &str, pairs: &[NamedRatio]) -> O
     let judged = judged_together(results, pairs);
     let told = judged.iter().map(|(label, ratio)| format!("{label} {}", ratio_told(ratio)));
     let told: Vec<String> = told.collect();
-    let shown = judged.iter().any(|(_, ratio)| ratio.is_shown());
-    let standing = if shown { Standing::Shown } else { Standing::NotShown };
     let text = format!("{head}: {}", told.join(", "));
-    (!judged.is_empty()).then_some(Sentence { text, standing })
+    let ratios = judged.iter().map(|(_, ratio)| ratio);
+    (!judged.is_empty()).then(|| Sentence::about(text, ratios))
 }
 
 /// `-12.1 % [-13.0, -11.2]`, and `(not shown)` where that is no finding.
@@ -170,22 +186,22 @@ fn undisturbed(contrast: &ContrastResult, all: &Comparison) -> String {
 }
 
 fn reservation(contrast: &ContrastResult, all: &Comparison) -> String {
-    let floor = contrast.floor.map(|floor| floor * 100.0);
-    match (contrast.standing, contrast.judgement, floor) {
-        (Standing::Failed, ..) => ": a result was wrong".into(),
-        (_, Judgement::TooFewStarts, _) => {
+    let floor = contrast.floor.map_or(0.0, |floor| floor * 100.0);
+    match contrast.judgement {
+        Judgement::Wrong => ": a result was wrong".into(),
+        Judgement::TooFewStarts => {
             format!(": too few process starts ({}) for a verdict", contrast.starts)
         }
-        (_, Judgement::TooFew, None) if all.interval.is_some() => {
+        Judgement::TooFew if all.interval.is_some() => {
             ": no verdict, neither of the two was measured twice".into()
         }
-        (_, Judgement::TooFew, _) => format!(": too few rounds ({}) for a verdict", all.rounds),
-        _ if contrast.unsteady => ": no verdict, the ratio came to no steady state".into(),
-        (_, Judgement::BelowFloor, Some(floor)) => {
+        Judgement::TooFew => format!(": too few rounds ({}) for a verdict", all.rounds),
+        Judgement::Unsteady => ": no verdict, the ratio came to no steady state".into(),
+        Judgement::BelowFloor => {
             format!(": no difference shown, the same twice differs by up to {floor:.1} %")
         }
-        (Standing::NotShown, ..) => ": no difference shown".into(),
-        _ => String::new(),
+        Judgement::NotShown => ": no difference shown".into(),
+        Judgement::Shown(_) => String::new(),
     }
 }
 

@@ -4,9 +4,9 @@ use super::analysis::{Analysis, Judgement, Measured, Row, Wake};
 use crate::foreign::plain;
 use crate::historic::{HistoricTable, SessionKind, for_session_kind};
 use crate::lines::shortened;
-use crate::numbers::{NONE, change, changed, counted, of, percent, percent_range, us};
+use crate::numbers::{NONE, change_with, counted, of, percent, percent_range, us};
 use crate::record::{Disturber, Variant};
-use crate::stats::Summary;
+use crate::stats::{StartComparison, Summary};
 use crate::table::Table;
 
 /// Names of variants that are longer are shortened.
@@ -87,25 +87,27 @@ pub(super) const CHANGES: &str = "Changes against the first variant: one round's
 
 /// Which variant is faster.
 pub(super) fn took(analysis: &Analysis) -> Table {
-    let heads = ["variant", "mean", "p50", "max", "change of p50", "of p99", "verdict on p50"];
+    let heads = ["variant", "mean", "p50", "change of p50", "change of p99", "verdict on p50"];
     let row = |(row, m): (&Row, &Measured)| {
-        let times = [m.took.mean, m.took.p50, m.took.max].map(us);
-        let typical = m.typical.map_or("reference".into(), |c| {
-            changed(&crate::stats::Comparison { interval: c.interval(), ..c.comparison })
-        });
-        let tail = m.tail.map_or(NONE.into(), change);
-        let verdict = analysis.judgement(row).map_or("", Judgement::words).to_string();
-        [name(row)].into_iter().chain(times).chain([typical, tail, verdict]).collect()
+        let [typical, tail] = [m.typical, m.tail].map(|it| it.map_or(NONE.into(), told));
+        let verdict = analysis.judgement(row).map_or("reference", Judgement::words).to_string();
+        vec![name(row), us(m.took.mean), us(m.took.p50), typical, tail, verdict]
     };
     let rows: Vec<Vec<String>> = analysis.measured().map(row).collect();
     Table { looks: looks(rows.len(), false), ..Table::new(heads, rows) }
 }
 
+/// With the interval where it covers how starts differ.
+fn told(compared: StartComparison) -> String {
+    change_with(compared.comparison.ratio, compared.interval())
+}
+
 /// The comparison again without the rounds that saw foreign work, where that is possible.
 pub(super) fn without_disturbed(analysis: &Analysis) -> Option<String> {
     let words = analysis.measured().filter_map(|(row, m)| {
-        let (left, rounds) = m.undisturbed?;
-        Some(format!("{} {} ({})", row.label, change(left), counted(rounds, "round")))
+        let left = m.undisturbed?;
+        let rounds = counted(left.comparison.rounds, "round");
+        Some(format!("{} {} ({rounds})", row.label, told(left)))
     });
     let words: Vec<String> = words.collect();
     (!words.is_empty()).then(|| {

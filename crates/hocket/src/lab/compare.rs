@@ -101,11 +101,11 @@ struct Figure {
 impl Figure {
     /// What the ratio shows.
     fn verdict(&self) -> &'static str {
-        match self.compared.is_shown(self.floor) {
-            None => "not judged",
-            Some(false) => "no difference shown",
-            Some(true) if self.compared.ratio > 1.0 => "larger",
-            Some(true) => "smaller",
+        match self.compared.judged(self.floor) {
+            it if !it.is_decided() => "not judged",
+            it if it.is_more() => "larger",
+            it if it.is_less() => "smaller",
+            _ => "no difference shown",
         }
     }
 }

@@ -203,14 +203,15 @@ impl Change {
         let mut held = Vec::new();
         for name in &of_both {
             let Some(found) = unpaired(a, b, name, metric, of_both.len()) else { continue };
-            let shown = found.is_shown(floor_of_both(a, b, name, metric)).ok_or_else(|| {
+            let judged = found.judged(floor_of_both(a, b, name, metric));
+            if !judged.is_decided() {
                 let starts = hocket_lab::stats::MIN_STARTS;
-                refuse(format!(
+                return Err(refuse(format!(
                     "{name} cannot be judged: that takes {starts} process starts in each run, figures above zero and a \
                      variant that is measured twice; give both runs more time"
-                ))
-            })?;
-            if shown && compare.holds((found.ratio - 1.0) * 100.0, *bound) {
+                )));
+            }
+            if judged.is_shown() && compare.holds((found.ratio - 1.0) * 100.0, *bound) {
                 let changed = change_with(found.ratio, found.interval);
                 held.push(format!("{self} holds for {name}: {changed}"));
             }
