@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use hocket_lab::historic::{SessionKind, for_session_kind};
 use hocket_lab::record::{BenchRecord, Contained};
-use hocket_lab::report::{Analysis, Holding, Judgement, html, svg_comparison, text_table};
+use hocket_lab::report::{
+    Analysis, Baseline, Holding, Judgement, html, svg_comparison, text_table,
+};
 use hocket_lab::stats;
 
 fn quiet() -> BenchRecord {
@@ -562,4 +564,52 @@ fn the_table_says_first_what_is_late_and_all_times_are_microseconds() {
 fn the_same_record_makes_the_same_page() {
     let record = quiet();
     assert!(html(&record) == html(&record));
+}
+
+/// Every block of every variant takes so many times as long.
+fn scaled(record: &BenchRecord, factor: f64) -> BenchRecord {
+    let mut record = record.clone();
+    for round in record.variants.iter_mut().flat_map(|variant| &mut variant.rounds) {
+        round.duration_ns.iter_mut().for_each(|ns| *ns = (*ns as f64 * factor) as i64);
+    }
+    record
+}
+
+#[test]
+fn a_baseline_tells_which_variants_became_slower() {
+    let before = fixture::example(1);
+    let against = |now: &BenchRecord| Baseline::of(&before, now);
+    let same = against(&before).expect("comparable");
+    assert_eq!((same.slower(0.0).len(), same.undecided()), (0, None));
+    let slow = against(&scaled(&before, 1.2)).expect("comparable");
+    assert_eq!((slow.slower(0.0).len(), slow.slower(25.0).len()), (5, 0), "{}", slow.text());
+    assert!(slow.slower(15.0)[0].contains("+20.0 % ["), "{:?}", slow.slower(15.0));
+    assert!(slow.text().contains("slower") && slow.text().contains("3f1c2ab97d0e"));
+    let fast = against(&scaled(&before, 0.5)).expect("comparable");
+    assert!(fast.slower(0.0).is_empty() && fast.text().contains("faster"));
+}
+
+#[test]
+fn what_cannot_be_judged_against_a_baseline_says_why() {
+    let before = fixture::example(1);
+    let why = |now: &BenchRecord| Baseline::of(&before, now).expect_err("incomparable");
+    let mut other = before.clone();
+    other.settings.frames = 128;
+    assert_eq!(why(&other), "the two runs differ in frames: 64 in the baseline, now 128");
+    other = before.clone();
+    other.session.tracks += 1;
+    assert!(why(&other).contains("differ in the session"), "{}", why(&other));
+    other = before.clone();
+    other.variants.iter_mut().for_each(|variant| variant.name += " of another kind");
+    assert!(why(&other).contains("no variant in common"));
+    other = before.clone();
+    other.contained =
+        vec![Contained { unit: "hall: reverb".into(), blocks: 0, failed: 3, panic: None }];
+    assert!(why(&other).contains("not computed"), "{}", why(&other));
+    // One start, however many rounds it has, shows nothing.
+    let mut single = before.clone();
+    let rounds = single.variants.iter_mut().flat_map(|variant| &mut variant.rounds);
+    rounds.for_each(|round| round.start = 0);
+    let undecided = Baseline::of(&before, &single).expect("comparable").undecided();
+    assert!(undecided.is_some_and(|why| why.contains("5 process starts")));
 }

@@ -11,7 +11,7 @@ use hocket_lab::harness::{
     Rounds, Row, Sample, Size as Thorough, Standing, Variant, floor_of_both, ratios_sentence,
     unpaired,
 };
-use hocket_lab::stats::{Class, Judgement, Rng, steady};
+use hocket_lab::stats::{Class, Judgement, MIN_STARTS, Rng, steady};
 
 /// What disturbs a simulated machine. Relative figures: 0.01 is one per cent.
 #[derive(Debug, Clone, Copy)]
@@ -316,7 +316,7 @@ fn two_equal_runs_are_called_different_in_at_most_five_per_cent() {
             let run = |seed| results(noise, "none", &design(QUICK, 1), |_| 1.0, seed);
             let (before, after) = (run(2 * seed), run(2 * seed + 1));
             let compared = unpaired(&before, &after, "a", "time", 1).expect("both have figures");
-            let judged = compared.judged(floor_of_both(&before, &after, "a", "time"));
+            let judged = compared.judged(floor_of_both(&before, &after, "a", "time"), MIN_STARTS);
             assert!(judged.is_decided(), "{judged:?}");
             shown += f64::from(u8::from(judged.is_shown()));
             all += 1.0;

@@ -540,12 +540,12 @@ mod tests {
         assert!(same.ratio == 1.0 && same.interval.unwrap().contains(1.0));
         let twice = crate::harness::unpaired(&before, &after, "b", "time", 1).unwrap();
         assert!((twice.ratio - 2.0).abs() < 0.01);
-        assert_eq!(same.judged(Some(0.01)), Judgement::NotShown);
-        assert!(twice.judged(Some(0.01)).is_more());
-        assert_eq!(twice.judged(Some(1.5)), Judgement::BelowFloor);
-        assert_eq!(twice.judged(None), Judgement::TooFew);
+        assert_eq!(same.judged(Some(0.01), 3), Judgement::NotShown);
+        assert!(twice.judged(Some(0.01), 3).is_more());
+        assert_eq!(twice.judged(Some(1.5), 3), Judgement::BelowFloor);
+        assert_eq!(twice.judged(None, 3), Judgement::TooFew);
         let many = crate::harness::unpaired(&before, &after, "b", "time", 100).unwrap();
-        let width = |it: &crate::harness::Unpaired| it.interval.unwrap().half_width();
+        let width = |it: &crate::stats::Unpaired| it.interval.unwrap().half_width();
         assert!(width(&many) >= width(&twice), "what holds for many at once is wider");
         let floor = crate::harness::floor_of_both(&before, &after, "b", "time").unwrap();
         assert!(floor > 0.0 && floor < 0.05, "{floor}");

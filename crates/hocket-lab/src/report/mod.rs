@@ -8,6 +8,7 @@
 //! they remember the theme and copy the command.
 
 mod analysis;
+mod baseline;
 mod causes;
 mod distributions;
 mod machine;
@@ -20,6 +21,7 @@ mod timeline;
 mod verdict;
 
 pub use analysis::{Analysis, Judgement, Measured, Row, Turns, Wake};
+pub use baseline::{Baseline, baseline_misfit};
 pub use page::{html, svg_comparison};
 pub use text::text_table;
 /// Parts that the pages of the lab use as well.

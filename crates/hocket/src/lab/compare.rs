@@ -4,9 +4,9 @@ use std::path::Path;
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use hocket_lab::experiments::find;
-use hocket_lab::harness::{Results, Unpaired, floor_of_both, incomparable, unpaired};
+use hocket_lab::harness::{Results, floor_of_both, incomparable, unpaired};
 use hocket_lab::numbers::{change_with, digits};
-use hocket_lab::stats::MIN_STARTS;
+use hocket_lab::stats::{MIN_STARTS, Unpaired};
 use hocket_lab::store::{RunRecord, Store};
 use serde_json::{Value, json};
 
@@ -94,14 +94,14 @@ struct Figure {
     metric: String,
     unit: String,
     compared: Unpaired,
-    /// The smallest difference that both runs can show.
+    /// The smallest difference that both runs can show, on the logarithmic scale.
     floor: Option<f64>,
 }
 
 impl Figure {
     /// What the ratio shows.
     fn verdict(&self) -> &'static str {
-        match self.compared.judged(self.floor) {
+        match self.compared.judged(self.floor, MIN_STARTS) {
             it if !it.is_decided() => "not judged",
             it if it.is_more() => "larger",
             it if it.is_less() => "smaller",
@@ -251,7 +251,7 @@ fn json_of(a: &Side, b: &Side, pairs: &[Pair]) -> Value {
             "ratio": Some(f.compared.ratio).filter(|ratio| ratio.is_finite()),
             "low": f.compared.interval.map(|i| i.low),
             "high": f.compared.interval.map(|i| i.high),
-            "floor": f.floor,
+            "floor": f.floor.map(f64::exp_m1),
             "verdict": f.verdict(),
         })
     };

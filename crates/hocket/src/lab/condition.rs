@@ -5,6 +5,7 @@ use std::fmt;
 use hocket_lab::experiments::find;
 use hocket_lab::harness::{Results, floor_of_both, incomparable, unpaired};
 use hocket_lab::numbers::change_with;
+use hocket_lab::stats::MIN_STARTS;
 
 use super::names;
 use crate::failure::Failure;
@@ -203,11 +204,10 @@ impl Change {
         let mut held = Vec::new();
         for name in &of_both {
             let Some(found) = unpaired(a, b, name, metric, of_both.len()) else { continue };
-            let judged = found.judged(floor_of_both(a, b, name, metric));
+            let judged = found.judged(floor_of_both(a, b, name, metric), MIN_STARTS);
             if !judged.is_decided() {
-                let starts = hocket_lab::stats::MIN_STARTS;
                 return Err(refuse(format!(
-                    "{name} cannot be judged: that takes {starts} process starts in each run, figures above zero and a \
+                    "{name} cannot be judged: that takes {MIN_STARTS} process starts in each run, figures above zero and a \
                      variant that is measured twice; give both runs more time"
                 )));
             }
