@@ -5,7 +5,7 @@ use hocket_plan::{ScheduleKind, SiblingPolicy};
 
 use super::playing::{Player, Song, policy};
 use crate::harness::{
-    About, Apparatus, Axis, Better, Check, Design, Experiment, Fault, Host, Metric, NotMeasurable,
+    About, Axis, Better, Check, Design, Experiment, Fault, Host, Metric, NotMeasurable, Opened,
     Parameter, Plot, Results, Rounds, Sample, Section, Sentence, Series, Size, Variant,
 };
 
@@ -71,12 +71,7 @@ impl Experiment for Capacity {
         723.0
     }
 
-    fn open(
-        &self,
-        host: &Host,
-        size: Size,
-        design: &Design,
-    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+    fn open(&self, host: &Host, size: Size, design: &Design) -> Opened {
         let frames: Vec<u32> = design.each(|variant| variant.level("frames").parse().ok())?;
         let topology = host.topology.clone();
         let played_ns = size.of(PLAYED_NS);

@@ -5,9 +5,9 @@ use std::time::Duration;
 use super::jobs::{Bench, Job, Load, NO_SMT};
 use crate::harness::timed::{calibrate, per_op};
 use crate::harness::{
-    About, Apparatus, Better, Contrast, ContrastResult, Design, Experiment, Host, Metric,
-    NotMeasurable, Parameter, Plot, Relation, Results, Rounds, Sample, Section, Sentence, Size,
-    Variant, contrast_sentences,
+    About, Better, Contrast, ContrastResult, Design, Experiment, Host, Metric, NotMeasurable,
+    Opened, Parameter, Plot, Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant,
+    contrast_sentences,
 };
 use crate::numbers;
 
@@ -102,12 +102,7 @@ impl Experiment for CoreSpeed {
         Ok(design.twinned())
     }
 
-    fn open(
-        &self,
-        _: &Host,
-        size: Size,
-        design: &Design,
-    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+    fn open(&self, _: &Host, size: Size, design: &Design) -> Opened {
         let cpu = design.variants.first().map_or(0, |variant| variant.cpus[0]);
         let target = size.of(TURN);
         let mut benches = Vec::new();

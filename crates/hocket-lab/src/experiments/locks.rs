@@ -12,9 +12,9 @@ use super::places::{SPREAD, ThreadSpread, thread_spreads};
 use super::words::{series, then_and_now, where_two_are};
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
-    About, Apparatus, Axis, Better, Check, Contrast, Design, Estimate, Experiment, Fault, Historic,
-    Host, Mark, Metric, NamedRatio, NotMeasurable, Parameter, Plot, Rank, Results, Rounds, Sample,
-    Section, Sentence, Size, Variant, ratio_told, ratios_sentence,
+    About, Axis, Better, Check, Contrast, Design, Estimate, Experiment, Fault, Historic, Host,
+    Mark, Metric, NamedRatio, NotMeasurable, Opened, Parameter, Plot, Rank, Results, Rounds,
+    Sample, Section, Sentence, Size, Variant, ratio_told, ratios_sentence,
 };
 use crate::numbers::{self, quantity};
 use crate::stats;
@@ -78,12 +78,7 @@ impl Experiment for Locks {
         Ok(design.without_relations_of(host).twinned())
     }
 
-    fn open(
-        &self,
-        _: &Host,
-        size: Size,
-        design: &Design,
-    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+    fn open(&self, _: &Host, size: Size, design: &Design) -> Opened {
         let games = design.each(|variant| Game::of(variant, size))?;
         Ok(Box::new(move |variant: usize| games[variant].turn()))
     }

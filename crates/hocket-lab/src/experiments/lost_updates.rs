@@ -9,9 +9,9 @@ use super::words::{then_and_now, where_two_are};
 use crate::harness::settle::Settle;
 use crate::harness::timed::calibrate;
 use crate::harness::{
-    About, Apparatus, Axis, Bar, Better, Check, Design, Experiment, Fault, Historic, Host, Metric,
-    NotMeasurable, Parameter, Plot, Relation, Results, Rounds, Sample, Section, Sentence, Size,
-    Variant,
+    About, Axis, Bar, Better, Check, Design, Experiment, Fault, Historic, Host, Metric,
+    NotMeasurable, Opened, Parameter, Plot, Relation, Results, Rounds, Sample, Section, Sentence,
+    Size, Variant,
 };
 use crate::numbers::{self, quantity};
 
@@ -83,12 +83,7 @@ impl Experiment for LostIncrements {
         Ok(design.without_relations_of(host).twinned())
     }
 
-    fn open(
-        &self,
-        _: &Host,
-        size: Size,
-        design: &Design,
-    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+    fn open(&self, _: &Host, size: Size, design: &Design) -> Opened {
         let target = size.of(TURN);
         let mut pairs = Vec::new();
         for variant in &design.variants {

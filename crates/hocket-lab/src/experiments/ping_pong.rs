@@ -8,9 +8,9 @@ use super::words::{then_and_now, where_two_are};
 use crate::harness::settle::Settle;
 use crate::harness::timed::calibrate;
 use crate::harness::{
-    About, Apparatus, Axis, Bar, Better, Check, Contrast, Design, Experiment, Fault, Historic,
-    Host, Metric, NamedRatio, NotMeasurable, Parameter, Plot, Relation, Results, Rounds, Sample,
-    Section, Sentence, Size, Variant, judged_together, ratio_told,
+    About, Axis, Bar, Better, Check, Contrast, Design, Experiment, Fault, Historic, Host, Metric,
+    NamedRatio, NotMeasurable, Opened, Parameter, Plot, Relation, Results, Rounds, Sample, Section,
+    Sentence, Size, Variant, judged_together, ratio_told,
 };
 use crate::numbers::{self, quantity};
 
@@ -62,12 +62,7 @@ impl Experiment for PingPong {
         Ok(design.without_relations_of(host).twinned())
     }
 
-    fn open(
-        &self,
-        _: &Host,
-        size: Size,
-        design: &Design,
-    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+    fn open(&self, _: &Host, size: Size, design: &Design) -> Opened {
         let mut games = Vec::new();
         for variant in &design.variants {
             let game = Game::of(variant, size).map_err(NotMeasurable::new)?;

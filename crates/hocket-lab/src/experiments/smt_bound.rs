@@ -6,7 +6,7 @@ use super::jobs::{Bench, Done, Job, Load, NO_SMT, shared_cores};
 use super::words::then_and_now;
 use crate::harness::timed::{calibrate, per_op};
 use crate::harness::{
-    About, Apparatus, Better, Design, Experiment, Historic, Host, Metric, NotMeasurable, Parameter,
+    About, Better, Design, Experiment, Historic, Host, Metric, NotMeasurable, Opened, Parameter,
     Plot, Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant,
 };
 use crate::numbers;
@@ -82,12 +82,7 @@ impl Experiment for SmtBound {
         Ok(design)
     }
 
-    fn open(
-        &self,
-        _: &Host,
-        size: Size,
-        design: &Design,
-    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+    fn open(&self, _: &Host, size: Size, design: &Design) -> Opened {
         let target = size.of(TURN);
         let threads = design.variants.iter().map(|v| v.cpus.len()).max().unwrap_or(0);
         let cpu = design.variants.first().map_or(0, |variant| variant.cpus[0]);

@@ -8,9 +8,9 @@ use super::jobs::{Bench, Done, Job, Load, NO_SMT, shared_cores};
 use super::words::then_and_now;
 use crate::harness::timed::{calibrate, per_op};
 use crate::harness::{
-    About, Apparatus, Better, Contrast, ContrastResult, Design, Estimate, Experiment, Fault,
-    Historic, Host, Metric, NotMeasurable, Parameter, Plot, Relation, Results, Rounds, Sample,
-    Section, Sentence, Size, Variant,
+    About, Better, ContrastResult, Design, Estimate, Experiment, Fault, Historic, Host, Metric,
+    NotMeasurable, Opened, Parameter, Plot, Relation, Results, Rounds, Sample, Section, Sentence,
+    Size, Variant,
 };
 use crate::numbers;
 
@@ -102,12 +102,7 @@ impl Experiment for SmtKernels {
         56.0
     }
 
-    fn open(
-        &self,
-        _: &Host,
-        size: Size,
-        design: &Design,
-    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+    fn open(&self, _: &Host, size: Size, design: &Design) -> Opened {
         let mut turns = Vec::new();
         let mut benches = Vec::new();
         for (at, (job, _)) in JOBS.into_iter().enumerate() {
@@ -175,19 +170,15 @@ fn cores_of(host: &Host) -> Pair {
 }
 
 fn add_pair(design: &mut Design, job: Job, pair: &Pair) {
-    let reference = design.variants.len();
     let sets = std::iter::once(&pair.reference).chain(&pair.candidate);
-    for (name, cpus) in sets {
-        let variant = Variant::new(format!("{} {name}", job.name()))
+    let variant = |(name, cpus): &(&str, Vec<u32>)| {
+        Variant::new(variant(job, name))
             .with("kernel", job.name())
             .with("seats", name)
             .with("threads", cpus.len())
-            .on(cpus, pair.relation);
-        design.variants.push(variant);
-    }
-    if pair.candidate.is_some() {
-        design.contrasts.push(Contrast::new(reference, reference + 1, "time"));
-    }
+            .on(cpus, pair.relation)
+    };
+    design.group("time", sets.map(variant));
 }
 
 /// Passes of one thread with one thread a seat.

@@ -11,10 +11,9 @@ use super::jobs::{NO_SMT, shared_cores};
 use super::words::then_and_now;
 use crate::harness::timed::per_op;
 use crate::harness::{
-    About, Apparatus, Axis, Bar, Better, Check, Contrast, ContrastResult, Design, Estimate,
-    Experiment, Fault, Historic, Host, Metric, NamedRatio, NotMeasurable, Parameter, Plot,
-    Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant, judged_together,
-    ratio_told, ratios_sentence,
+    About, Axis, Bar, Better, Check, ContrastResult, Design, Estimate, Experiment, Fault, Historic,
+    Host, Metric, NamedRatio, NotMeasurable, Opened, Parameter, Plot, Relation, Results, Rounds,
+    Sample, Section, Sentence, Size, Variant, judged_together, ratio_told, ratios_sentence,
 };
 use crate::numbers;
 use chat::Chat;
@@ -199,12 +198,7 @@ impl Experiment for SmtLoad {
         48.0
     }
 
-    fn open(
-        &self,
-        _: &Host,
-        size: Size,
-        design: &Design,
-    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+    fn open(&self, _: &Host, size: Size, design: &Design) -> Opened {
         let mut loads: Vec<(String, Box<dyn Load>)> = Vec::new();
         let mut turns = Vec::new();
         for variant in &design.variants {
@@ -264,20 +258,16 @@ fn cores_of(host: &Host) -> Pair {
 }
 
 fn add_pair(design: &mut Design, kind: Kind, pair: &Pair) {
-    let reference = design.variants.len();
     let most = pair.sets.iter().map(|(_, cpus)| cpus.len()).max().unwrap_or(1);
-    for (name, cpus) in &pair.sets {
-        let variant = Variant::new(variant(kind, name))
+    let variant = |(name, cpus): &(&str, Vec<u32>)| {
+        Variant::new(variant(kind, name))
             .with("load", kind.name())
             .with("seats", name)
             .with("cpus", most)
             .on(cpus, pair.relation)
-            .crowded();
-        design.variants.push(variant);
-    }
-    if pair.sets.len() > 1 {
-        design.contrasts.push(Contrast::new(reference, reference + 1, "rate"));
-    }
+            .crowded()
+    };
+    design.group("rate", pair.sets.iter().map(variant));
 }
 
 fn variant(kind: Kind, seats: &str) -> String {

@@ -9,8 +9,8 @@ use hocket_machine::clock::monotonic_ns;
 use hocket_machine::pin::current_thread;
 
 use crate::harness::{
-    About, Apparatus, Axis, Bar, Better, Check, Design, Estimate, Experiment, Fault, Historic,
-    Host, Metric, NotMeasurable, Parameter, Plot, Results, Rounds, Sample, Section, Sentence, Size,
+    About, Axis, Bar, Better, Check, Design, Estimate, Experiment, Fault, Historic, Host, Metric,
+    NotMeasurable, Opened, Parameter, Plot, Results, Rounds, Sample, Section, Sentence, Size,
     Variant,
 };
 use limits::{LIMITS, own_threads};
@@ -105,12 +105,7 @@ impl Experiment for ThreadLimit {
         Ok(design)
     }
 
-    fn open(
-        &self,
-        _: &Host,
-        _: Size,
-        design: &Design,
-    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+    fn open(&self, _: &Host, _: Size, design: &Design) -> Opened {
         let counts = design.each(|variant| variant.level("threads").parse::<usize>().ok())?;
         Ok(Box::new(move |variant: usize| measure(counts[variant])))
     }

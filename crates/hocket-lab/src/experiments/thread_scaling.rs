@@ -9,8 +9,8 @@ use hocket_kernels::pauses::{BlockingShare, Paused, PausedRun, passes_for};
 use super::drawing::{CPU_TIME, Drawing, LONG, SWITCHES, THREADS, TIME, VIEW};
 use super::words::series;
 use crate::harness::{
-    About, Apparatus, Axis, Better, Check, Contrast, ContrastResult, Design, Experiment, Fault,
-    Historic, Host, Mark, Metric, NamedRatio, NotMeasurable, Parameter, Plot, Results, Rounds,
+    About, Axis, Better, Check, Contrast, ContrastResult, Design, Experiment, Fault, Historic,
+    Host, Mark, Metric, NamedRatio, NotMeasurable, Opened, Parameter, Plot, Results, Rounds,
     Sample, Section, Sentence, Size, Variant, ratios_sentence,
 };
 
@@ -109,12 +109,7 @@ impl Experiment for ThreadScaling {
         28.0
     }
 
-    fn open(
-        &self,
-        _: &Host,
-        size: Size,
-        design: &Design,
-    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+    fn open(&self, _: &Host, size: Size, design: &Design) -> Opened {
         let drawing = Drawing::new().map_err(NotMeasurable::new)?;
         let long = match size {
             Size::Full => Some(Drawing::long().map_err(NotMeasurable::new)?),

@@ -10,9 +10,9 @@ use hocket_rt::{Signal, SpinCost, Strategy, Wait};
 use crate::harness::lateness::OpenLoop;
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
-    About, Apparatus, Better, Check, Contrast, Design, Experiment, Fault, Host, Metric,
-    NotMeasurable, Parameter, Quantiles, Relation, Results, Rounds, Sample, Section, Sentence,
-    Size, Variant, contrast_sentences,
+    About, Better, Check, Contrast, Design, Experiment, Fault, Host, Metric, NotMeasurable, Opened,
+    Parameter, Quantiles, Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant,
+    contrast_sentences,
 };
 use crate::numbers::quantity;
 
@@ -115,12 +115,7 @@ impl Experiment for Wake {
         sentences
     }
 
-    fn open(
-        &self,
-        host: &Host,
-        size: Size,
-        design: &Design,
-    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+    fn open(&self, host: &Host, size: Size, design: &Design) -> Opened {
         let cost = SpinCost::measure();
         let wakes = size.of(WAKES);
         let setups: Vec<Setup> = design

@@ -8,8 +8,8 @@ use super::beside::undisturbed;
 use crate::harness::lateness::OpenLoop;
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
-    About, Apparatus, Axis, Better, Contrast, ContrastResult, Design, Estimate, Experiment, Fault,
-    Host, Metric, NotMeasurable, Parameter, Plot, Results, Rounds, Sample, Section, Sentence,
+    About, Axis, Better, Contrast, ContrastResult, Design, Estimate, Experiment, Fault, Host,
+    Metric, NotMeasurable, Opened, Parameter, Plot, Results, Rounds, Sample, Section, Sentence,
     Series, Size, Variant, contrast_sentence,
 };
 use crate::numbers::{self, quantity};
@@ -119,12 +119,7 @@ impl Experiment for WideRegisters {
         Ok(design.twinned())
     }
 
-    fn open(
-        &self,
-        host: &Host,
-        size: Size,
-        design: &Design,
-    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+    fn open(&self, host: &Host, size: Size, design: &Design) -> Opened {
         let turns = design.each(|variant| Turn::of(variant, host, size))?;
         Ok(Box::new(move |variant: usize| turns[variant].measure()))
     }
