@@ -27,8 +27,8 @@ pub use text::text_table;
 /// Parts that the pages of the lab use as well.
 pub(crate) mod shared {
     pub(crate) use super::machine::{facts, grants, seats as topology};
-    pub(crate) use super::page::choice;
-    pub(crate) use super::palette::{css as palette_css, light, strips};
+    pub(crate) use super::page::{choice, head};
+    pub(crate) use super::palette::{light, strips};
 }
 
 pub use verdict::{Headline, Holding};

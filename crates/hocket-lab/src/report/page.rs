@@ -31,7 +31,7 @@ pub fn html(record: &BenchRecord) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
-            (head(record))
+            (head(&format!("{} – hocket bench", plain(&record.session.name)), &format!("script-src '{SCRIPT_SHA256}'; "), &[STYLE]))
             body {
                 (top(&analysis))
                 main {
@@ -61,9 +61,10 @@ pub fn svg_comparison(record: &BenchRecord) -> String {
     drawn.unwrap_or_else(|| Drawn::empty("Nothing was measured")).file("hocket bench", &caption)
 }
 
-fn head(record: &BenchRecord) -> Markup {
+/// The head of a page that loads nothing. `scripts` is what the browser may run, as a directive of its policy.
+pub(crate) fn head(title: &str, scripts: &str, styles: &[&str]) -> Markup {
     let policy = format!(
-        "default-src 'none'; style-src 'unsafe-inline'; script-src '{SCRIPT_SHA256}'; img-src data:; base-uri 'none'; form-action 'none'"
+        "default-src 'none'; style-src 'unsafe-inline'; {scripts}img-src data:; base-uri 'none'; form-action 'none'"
     );
     html! {
         head {
@@ -71,10 +72,10 @@ fn head(record: &BenchRecord) -> Markup {
             meta http-equiv="Content-Security-Policy" content=(policy);
             meta name="viewport" content="width=device-width,initial-scale=1";
             meta name="color-scheme" content="light dark";
-            title { (plain(&record.session.name)) " – hocket bench" }
+            title { (title) }
             link rel="icon" href="data:,";
             meta name="generator" content="Hocket";
-            style { (PreEscaped(palette::css())) (PreEscaped(STYLE)) }
+            style { (PreEscaped(palette::css())) @for style in styles { (PreEscaped(style)) } }
         }
     }
 }
