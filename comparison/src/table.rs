@@ -16,6 +16,7 @@ pub fn head(setup: &Setup, rivals: &Rivals, blocks: usize) {
         setup.policy,
         rivals.versions().join("; ")
     );
+    println!("  {}", hocket_lab::stats::ONE_START);
     for library in &rivals.missing {
         println!("  {library} was not there when this was built: left out (see the README)");
     }

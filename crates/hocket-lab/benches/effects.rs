@@ -93,7 +93,7 @@ fn contest(size: &Size) -> Result<Value, String> {
             ns[which].push(turn(rivals[which].as_mut(), &mut sound, size.blocks));
         }
     }
-    println!("four bands, nanoseconds per stereo frame");
+    println!("four bands, nanoseconds per stereo frame; {}", stats::ONE_START);
     for (name, ns) in names.iter().zip(&ns) {
         println!("{name:<16} {:>8.2}", stats::median(ns).unwrap_or(f64::NAN));
     }

@@ -158,7 +158,7 @@ mod tests {
                     assert!(differs.ends_with('.'), "{named}: {differs}");
                     continue;
                 }
-                let converts = crate::pages::conversion(metric.unit, old.unit).is_some();
+                let converts = crate::numbers::conversion(metric.unit, old.unit).is_some();
                 assert!(converts, "{named}: {} beside {}", old.unit, metric.unit);
                 assert!(old.variant.is_some(), "{named}: beside no variant");
                 let other = OTHER_CONDITIONS.iter().find(|words| old.definition.contains(*words));

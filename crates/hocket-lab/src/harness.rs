@@ -48,7 +48,7 @@ mod unpaired;
 
 pub use about::{About, Better, Metric, Parameter, Section, same_definition};
 pub use design::{Contrast, Design, NotMeasurable, Rounds, Size, TWIN, Variant, twin_of};
-pub use experiment::{Apparatus, Check, Experiment, Fault, Historic, Quantiles, Sample};
+pub use experiment::{Apparatus, Check, Experiment, Fault, Historic, Opened, Quantiles, Sample};
 pub use host::{FifoGrant, Host, Relation};
 pub use ledger::{LedgerEntry, Limits};
 pub use meta::{head, host_digest, tail};
@@ -56,8 +56,8 @@ pub use plot::{Axis, Bar, Dumbbell, Estimate, Mark, Plot, Rank, Series, Span};
 pub use results::{ContrastResult, ExperimentRun, Results, Row, Standing};
 pub use run::{Budget, Event, Plan, RunError, run};
 pub use start::Launcher;
-pub use unpaired::{Unpaired, floor_of_both, incomparable, unpaired};
+pub use unpaired::{floor_of_both, incomparable, unpaired};
 pub use verdicts::{
-    NamedRatio, Sentence, change, contrast_sentence, contrast_sentences, framed, judged_together,
-    percent_change, ratio_told, ratios_sentence, standard_plots,
+    NamedRatio, Sentence, contrast_sentence, contrast_sentences, framed, judged_together,
+    ratio_told, ratios_sentence, standard_plots,
 };

@@ -7,10 +7,10 @@
 //! | part | what it does |
 //! |---|---|
 //! | `lab.rs`, `chapter.rs`, `figures.rs`, `compared.rs` | what the rows show, computed once |
-//! | `number.rs` | figures as text |
 //! | `plots/` | [`crate::harness::Plot`] as SVG and as a table |
 //! | `page.rs`, `summary.rs`, `ground.rs`, `section.rs` | the page |
-//! | `text.rs`, `grid.rs` | the same for a terminal |
+//! | `tables.rs` | what a page and a terminal say in tables |
+//! | `text.rs` | the same for a terminal |
 //! | `short.rs` | the same for one screen |
 //! | `pictures.rs` | every plot as a file of its own |
 //!
@@ -20,20 +20,19 @@
 //! readable on a phone scrolls there. Nothing here judges: what is shown and what is not is said by
 //! [`crate::harness::Results`] and the experiments.
 
-mod number;
 mod lab;
 mod chapter;
 mod figures;
 mod compared;
 
-mod plots;
+pub(crate) mod plots;
 
 mod page;
 mod summary;
 mod ground;
 mod section;
 
-mod grid;
+mod tables;
 mod text;
 mod short;
 
@@ -42,11 +41,7 @@ mod pictures;
 pub use chapter::{Chapter, ThenNow, beside};
 pub use figures::{Over, VariantFigure, VariantTable};
 pub use lab::{Flagged, Lab};
-#[cfg(test)]
-pub(crate) use number::conversion;
-pub use number::{digits, printed};
 pub use page::html;
 pub use pictures::{Picture, pictures};
-pub use plots::PICTURE_MARK;
 pub use short::short;
 pub use text::text;

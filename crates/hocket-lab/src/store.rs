@@ -14,8 +14,6 @@ mod find_run;
 mod query;
 mod new_file;
 mod export;
-#[cfg(feature = "parquet")]
-mod parquet;
 mod merge;
 
 pub use error::StoreError;

@@ -9,7 +9,9 @@ use hocket_trace::cause::Cause;
 use hocket_trace::run::{Kept, RunBlock, RunTrace};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::report::shared::{choice, count, palette_css, plain, us};
+use crate::foreign::plain;
+use crate::numbers::{count, quantity, us};
+use crate::report::shared::{choice, head};
 
 /// What all pages use, and what this one needs besides.
 const STYLE: &str = concat!(include_str!("report/style.css"), include_str!("trace_page/style.css"));
@@ -27,10 +29,12 @@ const MOST_LATE: usize = 100;
 /// Cost: linear in the spans; the page has some 25 bytes for each.
 pub fn html(run: &RunTrace) -> String {
     let late = late_blocks(run);
+    let title = format!("{} – hocket trace", plain(&run.about.session));
+    let scripts = format!("script-src '{SCRIPT_SHA256}'; ");
     let page = html! {
         (DOCTYPE)
         html lang="en" {
-            (head(run))
+            (head(&title, &scripts, &[STYLE]))
             body {
                 (top(run))
                 main {
@@ -55,24 +59,6 @@ fn late_blocks(run: &RunTrace) -> Vec<&RunBlock> {
     late
 }
 
-fn head(run: &RunTrace) -> Markup {
-    let policy = format!(
-        "default-src 'none'; style-src 'unsafe-inline'; script-src '{SCRIPT_SHA256}'; img-src data:; base-uri 'none'; form-action 'none'"
-    );
-    html! {
-        head {
-            meta charset="utf-8";
-            meta http-equiv="Content-Security-Policy" content=(policy);
-            meta name="viewport" content="width=device-width,initial-scale=1";
-            meta name="color-scheme" content="light dark";
-            title { (plain(&run.about.session)) " – hocket trace" }
-            link rel="icon" href="data:,";
-            meta name="generator" content="Hocket";
-            style { (PreEscaped(palette_css())) (PreEscaped(STYLE)) }
-        }
-    }
-}
-
 fn top(run: &RunTrace) -> Markup {
     let about = &run.about;
     html! {
@@ -81,7 +67,7 @@ fn top(run: &RunTrace) -> Markup {
             (choice("theme", "Colours", &[("auto", "auto"), ("light", "light"), ("dark", "dark")]))
             h1 { (plain(&about.session)) }
             p.setting {
-                (about.frames) " frames at " (about.rate_hz) " Hz · deadline " (us(about.period_ns as f64, 0)) " µs · "
+                (about.frames) " frames at " (about.rate_hz) " Hz · deadline " (quantity(about.period_ns as f64, "ns")) " · "
                 (plain(&about.policy)) " · " (count(run.played)) " blocks played"
                 @if run.interrupted { ", interrupted" }
             }
@@ -104,7 +90,7 @@ fn verdict(run: &RunTrace, late: &[&RunBlock]) -> Markup {
                     @if let Some(verdict) = &block.verdict { li { (plain(&verdict.text)) "." } }
                 }
                 @if let Some(worst) = worst {
-                    li { "The least slack: " (us(worst.slack_ns() as f64, 0)) " µs, in block " (worst.number) "." }
+                    li { "The least slack: " (quantity(worst.slack_ns() as f64, "ns")) ", in block " (worst.number) "." }
                 }
                 li { (kept(run)) }
             }
@@ -195,7 +181,7 @@ fn row(block: &RunBlock) -> Markup {
     html! {
         tr data-block=(block.number) {
             th scope="row" { (block.number) }
-            td.is-late { (us(block.slack_ns().saturating_neg() as f64, 1)) }
+            td.is-late { (us(block.slack_ns().saturating_neg() as f64)) }
             td.left { (cause) }
             td.why {
                 @if let Some(verdict) = &block.verdict {

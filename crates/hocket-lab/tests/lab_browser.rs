@@ -6,9 +6,7 @@ mod browser;
 mod lab_fixture;
 
 use browser::{Scheme, View, assert_fits, chromium, look, objections, strings};
-use hocket_lab::harness::{
-    Axis, Bar, Dumbbell, Estimate, Mark, Plot, Quantiles, Rank, Results, Series, Span,
-};
+use hocket_lab::harness::{Axis, Bar, Dumbbell, Estimate, Mark, Plot, Rank, Results, Series, Span};
 use hocket_lab::pages::{Lab, html, pictures};
 use hocket_lab::store::RunRecord;
 use lab_fixture::{record, results};
@@ -29,7 +27,6 @@ fn names(n: usize) -> impl Iterator<Item = (usize, String)> {
 
 /// One of each kind, with so many entries.
 fn plots(n: usize) -> Vec<Plot> {
-    let quantiles = Quantiles::of(&[2.0, 3.0, 3.5, 4.0, 90.0, 1e4]).expect("there are values");
     let title = "A title".to_string();
     let lists: Vec<String> = names(n).map(|(_, name)| name).collect();
     let points = |by: usize| [1, 2, 8, 512].map(|at: usize| (at as f64, estimate(at % 7 + by)));
@@ -56,11 +53,6 @@ fn plots(n: usize) -> Vec<Plot> {
                     now: (at % 4 != 3).then(|| estimate(at)),
                 })
                 .collect(),
-        },
-        Plot::Distribution {
-            title: title.clone(),
-            axis: Axis::log("lateness", "us"),
-            series: names(n).map(|(_, name)| (name, quantiles)).collect(),
         },
         Plot::Lines {
             title: title.clone(),

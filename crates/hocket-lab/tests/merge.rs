@@ -1,8 +1,10 @@
 //! The records of several process starts become one, and nothing of any of them is lost.
 
+mod fixture;
+
 use hocket_engine::{Couples, Policy, Strategy};
 use hocket_lab::bench::{BenchPlan, VariantPlan, merge};
-use hocket_lab::record::{BenchRecord, Contained, DiskSilence, LostEvents, fixture};
+use hocket_lab::record::{BenchRecord, Contained, DiskSilence, LostEvents};
 use hocket_lab::report::Analysis;
 use hocket_plan::{ScheduleKind, SiblingPolicy};
 

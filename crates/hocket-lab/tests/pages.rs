@@ -3,7 +3,7 @@
 mod lab_fixture;
 
 use hocket_lab::harness::{Plot, Results};
-use hocket_lab::pages::{Lab, PICTURE_MARK, html, pictures, text};
+use hocket_lab::pages::{Lab, html, pictures, text};
 use hocket_lab::store::RunRecord;
 use lab_fixture::{record, results};
 use serde_json::json;
@@ -112,7 +112,8 @@ fn every_plot_is_a_file_that_needs_no_other() {
         assert!(svg.starts_with("<svg xmlns=") && svg.ends_with("</svg>\n"), "{}", file.name);
         let needs = ["var(", "url(", "href", "<script", "@import", "\u{1b}"];
         assert!(needs.iter().all(|needed| !svg.contains(needed)), "{}", file.name);
-        let says = ["run 3 (1a2b3c4d) of 2026-05-01", "2 CPUs", "<desc>", "<title>", PICTURE_MARK];
+        let mark = "data-from=\"hocket lab\"";
+        let says = ["run 3 (1a2b3c4d) of 2026-05-01", "2 CPUs", "<desc>", "<title>", mark];
         assert!(says.iter().all(|said| svg.contains(said)), "{}: {svg}", file.name);
         roxmltree::Document::parse(svg).expect("well-formed");
     }

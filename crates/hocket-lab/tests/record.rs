@@ -1,9 +1,11 @@
 //! Records on disk: round trips, sizes, every refusal, and nothing left behind by a failure.
 
+mod fixture;
+
 use std::fs;
 use std::path::Path;
 
-use hocket_lab::record::{BenchRecord, FORMAT, RecordError, fixture, write_text_atomic};
+use hocket_lab::record::{BenchRecord, FORMAT, RecordError, write_text_atomic};
 
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir().expect("a temporary folder")

@@ -1,11 +1,15 @@
 //! Reports: what they say, that they stand alone, and that hostile records cannot drive them.
 //! tests/report_browser.rs looks at the page in a real browser.
 
+mod fixture;
+
 use std::path::{Path, PathBuf};
 
 use hocket_lab::historic::{SessionKind, for_session_kind};
-use hocket_lab::record::{BenchRecord, Contained, fixture};
-use hocket_lab::report::{Analysis, Holding, Judgement, html, svg_comparison, text_table};
+use hocket_lab::record::{BenchRecord, Contained};
+use hocket_lab::report::{
+    Analysis, Baseline, Holding, Judgement, html, svg_comparison, text_table,
+};
 use hocket_lab::stats;
 
 fn quiet() -> BenchRecord {
@@ -127,7 +131,7 @@ fn a_neighbours_loss_is_named_only_where_it_is_shown() {
     record.variants[2].disturbers[0].progress[1] = 1.0;
     assert_eq!(loss(&record), None);
     record.variants[2].disturbers[0].progress.iter_mut().for_each(|done| *done = 60.0);
-    assert!(loss(&record).is_some_and(|it| it.contains("40 % less")), "{:?}", loss(&record));
+    assert!(loss(&record).is_some_and(|it| it.contains("-40.0 % [")), "{:?}", loss(&record));
 }
 
 #[test]
@@ -171,7 +175,10 @@ fn the_fastest_variant_is_found_with_its_interval() {
     let record = fixture::example(1);
     let findings = Analysis::of(&record).headline().findings;
     let fastest = findings.iter().find(|finding| finding.starts_with("Fastest: dataflow / all,"));
-    assert!(fastest.is_some_and(|finding| finding.contains(" shorter [")), "{findings:?}");
+    assert!(
+        fastest.is_some_and(|finding| finding.contains(" shorter than that of dataflow / off: -")),
+        "{findings:?}"
+    );
     assert!(findings.iter().any(|finding| finding.starts_with("Slowest: lists / off,")));
 }
 
@@ -466,9 +473,16 @@ fn empty_and_absurd_records_still_make_a_report() {
     let mut single =
         fixture::Shape { seed: 1, pairs: true, rounds: 1, blocks_per_round: 1, load: 0.3 }.record();
     single.variants.truncate(1);
-    for record in [nothing, absurd, single] {
+    let machines = ["null", "[1]", r#"{"topology":{"packages":[{"cores":[7]}],"cores":"x"}}"#];
+    let odd = machines.map(|machine| {
+        let mut record = fixture::example(1);
+        record.machine = serde_json::from_str(machine).expect("JSON");
+        record.grants = record.machine.clone();
+        record
+    });
+    for record in [nothing, absurd, single].into_iter().chain(odd) {
         assert!(html(&record).ends_with("</html>"));
-        assert!(svg_comparison(&record).ends_with("</svg>"));
+        assert!(svg_comparison(&record).ends_with("</svg>\n"));
         assert!(text_table(&record).contains("hocket bench"));
     }
 }
@@ -479,10 +493,10 @@ fn the_picture_is_one_well_formed_file() {
     let document = roxmltree::Document::parse(&picture).expect("well-formed");
     let root = document.root_element();
     assert_eq!(root.tag_name().namespace(), Some("http://www.w3.org/2000/svg"));
-    assert!(!picture.contains("<style") && !picture.contains("href"));
+    assert!(!picture.contains("var(") && !picture.contains("href"));
     let texts: Vec<&str> = root.descendants().filter_map(|node| node.text()).collect();
-    for wanted in ["dataflow / pair-barrier", "bare wake-up loop", "deadline 1333 µs"] {
-        assert!(texts.contains(&wanted), "{wanted}");
+    for wanted in ["dataflow / pair-barrier", "bare wake-up loop", "the deadline, 1.33 ms"] {
+        assert!(texts.iter().any(|text| text.contains(wanted)), "{wanted}");
     }
 }
 
@@ -514,7 +528,7 @@ fn legends(page: &str) -> Vec<Vec<&str>> {
 
 fn colours(legend: &str) -> Vec<&str> {
     let within = legend.split("</ul>").next().expect("the part before");
-    let swatches = within.split("class=\"swatch s").skip(1);
+    let swatches = within.split("class=\"fill s").skip(1);
     swatches.filter_map(|rest| rest.split('"').next()).collect()
 }
 
@@ -550,4 +564,52 @@ fn the_table_says_first_what_is_late_and_all_times_are_microseconds() {
 fn the_same_record_makes_the_same_page() {
     let record = quiet();
     assert!(html(&record) == html(&record));
+}
+
+/// Every block of every variant takes so many times as long.
+fn scaled(record: &BenchRecord, factor: f64) -> BenchRecord {
+    let mut record = record.clone();
+    for round in record.variants.iter_mut().flat_map(|variant| &mut variant.rounds) {
+        round.duration_ns.iter_mut().for_each(|ns| *ns = (*ns as f64 * factor) as i64);
+    }
+    record
+}
+
+#[test]
+fn a_baseline_tells_which_variants_became_slower() {
+    let before = fixture::example(1);
+    let against = |now: &BenchRecord| Baseline::of(&before, now);
+    let same = against(&before).expect("comparable");
+    assert_eq!((same.slower(0.0).len(), same.undecided()), (0, None));
+    let slow = against(&scaled(&before, 1.2)).expect("comparable");
+    assert_eq!((slow.slower(0.0).len(), slow.slower(25.0).len()), (5, 0), "{}", slow.text());
+    assert!(slow.slower(15.0)[0].contains("+20.0 % ["), "{:?}", slow.slower(15.0));
+    assert!(slow.text().contains("slower") && slow.text().contains("3f1c2ab97d0e"));
+    let fast = against(&scaled(&before, 0.5)).expect("comparable");
+    assert!(fast.slower(0.0).is_empty() && fast.text().contains("faster"));
+}
+
+#[test]
+fn what_cannot_be_judged_against_a_baseline_says_why() {
+    let before = fixture::example(1);
+    let why = |now: &BenchRecord| Baseline::of(&before, now).expect_err("incomparable");
+    let mut other = before.clone();
+    other.settings.frames = 128;
+    assert_eq!(why(&other), "the two runs differ in frames: 64 in the baseline, now 128");
+    other = before.clone();
+    other.session.tracks += 1;
+    assert!(why(&other).contains("differ in the session"), "{}", why(&other));
+    other = before.clone();
+    other.variants.iter_mut().for_each(|variant| variant.name += " of another kind");
+    assert!(why(&other).contains("no variant in common"));
+    other = before.clone();
+    other.contained =
+        vec![Contained { unit: "hall: reverb".into(), blocks: 0, failed: 3, panic: None }];
+    assert!(why(&other).contains("not computed"), "{}", why(&other));
+    // One start, however many rounds it has, shows nothing.
+    let mut single = before.clone();
+    let rounds = single.variants.iter_mut().flat_map(|variant| &mut variant.rounds);
+    rounds.for_each(|round| round.start = 0);
+    let undecided = Baseline::of(&before, &single).expect("comparable").undecided();
+    assert!(undecided.is_some_and(|why| why.contains("5 process starts")));
 }

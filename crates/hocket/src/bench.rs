@@ -4,10 +4,13 @@ mod start;
 
 pub(crate) use start::preview;
 
+use std::path::Path;
+
 use hocket_engine::{Couples, Policy, SeatSpeeds, Seating};
 use hocket_lab::bench::{BenchPlan, VariantPlan};
 use hocket_lab::disturb::{DisturbError, DisturbSpec, Load, Where};
 use hocket_lab::record::BenchRecord;
+use hocket_lab::report::{Baseline, baseline_misfit};
 use hocket_machine::Topology;
 use hocket_plan::SiblingPolicy;
 use hocket_plugins::isolate::Pace;
@@ -16,7 +19,7 @@ use crate::cli::{BenchArgs, ScheduleArg, SiblingChoice, WaitArg};
 use crate::failure::{Exit, Failure};
 use crate::files::{Files, Kind};
 use crate::load::OpenedSession;
-use crate::output::{bar, note, print, print_json};
+use crate::output::{bar, note, print, print_json, tell};
 use crate::profile::Known;
 use crate::written::{Parts, wrote};
 
@@ -50,6 +53,7 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     crate::plugin::isolated::set_up(&args.isolate, opened.session(), isolated)?;
     place(&mut plan.disturb, &topology);
     check_seats(&plan, &topology)?;
+    let baseline = baseline(args, &plan)?;
     files.make_folders()?;
     crate::notes::whole_turns(&plan);
     crate::notes::serial_workers(args.workers, &args.schedule);
@@ -60,6 +64,7 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     let Measured { record, failure } = measure(&plan, args, &opened, &stop)?;
     parts.end("measuring");
     print_result(&record, args.json)?;
+    let gate = baseline.map(|baseline| gate(&baseline, &record, args));
     if let Some(path) = &args.record {
         crate::keep::record(&record, path)?;
         wrote(path);
@@ -69,7 +74,40 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     }
     parts.end("results");
     parts.tell();
-    failure.map_or_else(|| Ok(exit(&record, args)), Err)
+    match (failure, exit(&record, args), gate) {
+        (Some(failure), ..) => Err(failure),
+        (None, Exit::Done, Some(gate)) => gate,
+        (None, exit, _) => Ok(exit),
+    }
+}
+
+/// The record to compare with, read and looked at before anything is measured.
+fn baseline(args: &BenchArgs, plan: &BenchPlan) -> Result<Option<BenchRecord>, Failure> {
+    let Some(path) = &args.baseline else { return Ok(None) };
+    let record = BenchRecord::read(path).map_err(Failure::bad_input)?;
+    match baseline_misfit(&record, plan) {
+        Some(why) => Err(not_judged(path, &why)),
+        None => Ok(Some(record)),
+    }
+}
+
+fn not_judged(path: &Path, why: &str) -> Failure {
+    Failure::bad_input(format!("--baseline {}: cannot be judged: {why}", path.display()))
+}
+
+/// Prints what changed, and says whether that is a failure.
+fn gate(baseline: &BenchRecord, record: &BenchRecord, args: &BenchArgs) -> Result<Exit, Failure> {
+    let path = args.baseline.as_deref().unwrap_or(Path::new("-"));
+    let changes = Baseline::of(baseline, record).map_err(|why| not_judged(path, &why))?;
+    if !args.json {
+        print(&changes.text());
+    }
+    if let Some(why) = changes.undecided() {
+        return Err(not_judged(path, &why));
+    }
+    let slower = changes.slower(args.max_slower);
+    slower.iter().for_each(tell);
+    Ok(if slower.is_empty() { Exit::Done } else { Exit::Missed })
 }
 
 /// What can be refused without the session, so that no project is unpacked for it.
@@ -100,6 +138,7 @@ fn check_files(args: &BenchArgs, opened: &OpenedSession) -> Result<Files, Failur
     let mut files = Files::new(args.force);
     files.reads_session(&args.session, opened.sources());
     args.profile.profile.iter().for_each(|path| files.reads("the profile", path));
+    args.baseline.iter().for_each(|path| files.reads("the baseline", path));
     if let Some(path) = &args.record {
         files.writes("--record", path, Kind::Record)?;
     }

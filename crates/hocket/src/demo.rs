@@ -116,6 +116,8 @@ fn bench_args(args: &DemoArgs, session: PathBuf, seats: usize) -> BenchArgs {
         report: None,
         force: args.force,
         max_misses: None,
+        baseline: None,
+        max_slower: 0.0,
         strict: false,
         isolate: crate::cli::IsolateArgs::default(),
         project: crate::cli::ProjectArgs::default(),

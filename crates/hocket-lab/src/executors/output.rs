@@ -6,7 +6,7 @@ use serde_json::json;
 use super::measure::Cell;
 use super::options::Options;
 use crate::provenance;
-use crate::stats::quantile_sorted;
+use crate::stats::{ONE_START, quantile_sorted};
 
 pub(super) fn head(options: &Options) {
     println!(
@@ -16,6 +16,7 @@ pub(super) fn head(options: &Options) {
         options.blocks,
         if options.keep_awake { "; CPUs kept awake" } else { "" }
     );
+    println!("{ONE_START}");
     println!(
         "{:<7} {:<6} {:<26} {:>2}  {:>9} {:>9} {:>9} {:>9}  {:>5} {:<16} {:>5} {:>5}  each",
         "graph",

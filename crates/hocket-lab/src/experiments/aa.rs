@@ -8,7 +8,7 @@ use crate::harness::lateness::OpenLoop;
 use crate::harness::timed::{calibrate, per_op, time};
 use crate::harness::{
     About, Apparatus, Better, Check, Design, Experiment, Fault, Host, Metric, NotMeasurable,
-    Parameter, Results, Rounds, Sample, Section, Sentence, Size, Variant, twin_of,
+    Opened, Parameter, Results, Rounds, Sample, Section, Sentence, Size, Variant, twin_of,
 };
 
 /// See [`About`].
@@ -67,7 +67,7 @@ impl Experiment for Aa {
         Ok(design.twinned())
     }
 
-    fn open(&self, _: &Host, _: Size, _: &Design) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+    fn open(&self, _: &Host, _: Size, _: &Design) -> Opened {
         let twice = Twice::new().map_err(NotMeasurable::new)?;
         Ok(Box::new(twice))
     }
@@ -89,7 +89,7 @@ fn verdict(results: &Results, metric: &str) -> Sentence {
             results.starts()
         ));
     };
-    Sentence::shown(format!(
+    Sentence::fact(format!(
         "{metric}: the same twice differs by {:+.2} % [{:+.2}, {:+.2}]; here and today a difference below {floor:.2} % \
          cannot be shown",
         percent(all.ratio),

@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::beside::{Outcome, Scene};
 use crate::harness::turn_threads::Place;
 use crate::harness::{
-    About, Apparatus, Better, Check, Contrast, Design, Experiment, Host, Metric, NamedRatio,
-    NotMeasurable, Parameter, Results, Rounds, Sample, Section, Sentence, Size, Variant,
+    About, Better, Check, Contrast, Design, Experiment, Host, Metric, NamedRatio, NotMeasurable,
+    Opened, Parameter, Results, Rounds, Sample, Section, Sentence, Size, Variant,
     contrast_sentences, ratios_sentence,
 };
 
@@ -85,12 +85,7 @@ impl Experiment for Affinity {
         35.0
     }
 
-    fn open(
-        &self,
-        host: &Host,
-        size: Size,
-        design: &Design,
-    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+    fn open(&self, host: &Host, size: Size, design: &Design) -> Opened {
         let target = size.of(TURN);
         let passes = Scene::passes_for(target, &Place::anywhere()).map_err(NotMeasurable::new)?;
         let scenes: Vec<Scene> =
@@ -113,18 +108,15 @@ impl Experiment for Affinity {
 
 /// The ways `ties` of tying so many threads, each compared with the first.
 fn add(design: &mut Design, host: &Host, threads: usize, foreign: &str, ties: &[&str]) {
-    let reference = design.variants.len();
-    for tie in ties {
+    let variant = |tie: &&str| {
         let variant = Variant::new(format!("{} {tie} {foreign}", count(threads)))
             .with("threads", threads)
             .with("tie", tie)
             .with("load", foreign)
             .on(&tied_to(host, threads, tie), None);
-        let alone = foreign == "quiet" && *tie != "one-cpu";
-        design.variants.push(if alone { variant } else { variant.crowded() });
-    }
-    let contrast = |candidate| Contrast::new(reference, candidate, "time");
-    design.contrasts.extend((reference + 1..design.variants.len()).map(contrast));
+        variant.crowded_if(foreign != "quiet" || *tie == "one-cpu")
+    };
+    design.group("time", ties.iter().map(variant));
 }
 
 fn count(threads: usize) -> String {
@@ -217,7 +209,7 @@ fn moved(results: &Results) -> Option<Sentence> {
     let told: Vec<String> = free.filter_map(told).collect();
     let text =
         format!("where the system chose, threads moved so often a turn: {}", told.join(", "));
-    (!told.is_empty()).then(|| Sentence::shown(text))
+    (!told.is_empty()).then(|| Sentence::fact(text))
 }
 
 #[cfg(test)]

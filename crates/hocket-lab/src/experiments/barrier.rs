@@ -10,8 +10,8 @@ use super::beside::undisturbed;
 use crate::harness::timed::{calibrate, per_op};
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
-    About, Apparatus, Axis, Better, Check, Contrast, Design, Experiment, Fault, Host, Mark, Metric,
-    NotMeasurable, Parameter, Plot, Results, Rounds, Sample, Section, Series, Size, Variant,
+    About, Axis, Better, Check, Design, Experiment, Fault, Host, Mark, Metric, NotMeasurable,
+    Opened, Parameter, Plot, Results, Rounds, Sample, Section, Series, Size, Variant,
 };
 
 /// See [`About`].
@@ -71,12 +71,7 @@ impl Experiment for Barrier {
         Ok(design.twinned())
     }
 
-    fn open(
-        &self,
-        host: &Host,
-        size: Size,
-        design: &Design,
-    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+    fn open(&self, host: &Host, size: Size, design: &Design) -> Opened {
         let target = size.of(TURN);
         let mut meetings = design.each(|variant| Meetings::of(variant, host))?;
         for meeting in &mut meetings {
@@ -104,23 +99,18 @@ fn counts(host: &Host, size: Size) -> Vec<usize> {
 
 /// The kinds for so many threads that wait so, each compared with `central`.
 fn add(design: &mut Design, host: &Host, threads: usize, wait: Strategy) {
-    let reference = design.variants.len();
     let cpus = host.spread(threads);
     // Two threads are one pair and one node: all trees are the same there.
     let kinds = BarrierKind::ALL.iter().filter(|kind| threads > 2 || !is_tree(**kind));
-    for kind in kinds {
-        let index = design.variants.len();
+    let variant = |kind: &BarrierKind| {
         let variant = Variant::new(format!("{kind} {wait} {threads}"))
             .with("barrier", kind)
             .with("wait", wait)
             .with("threads", threads)
             .on(&cpus, None);
-        let crowded = threads > host.cpus.len();
-        design.variants.push(variant.crowded_if(crowded));
-        if index > reference {
-            design.contrasts.push(Contrast::new(reference, index, "time"));
-        }
-    }
+        variant.crowded_if(threads > host.cpus.len())
+    };
+    design.group("time", kinds.map(variant));
 }
 
 fn is_tree(kind: BarrierKind) -> bool {

@@ -7,7 +7,7 @@ use crate::bench::seat_cpus;
 use crate::disturb::{DisturbSpec, Disturbers, Load, PreviewSource, SeatCpus, Where};
 use crate::harness::{
     About, Apparatus, Better, Check, Contrast, Design, Experiment, Fault, Historic, Host, Metric,
-    NotMeasurable, Parameter, Rounds, Sample, Section, Size, Variant,
+    NotMeasurable, Opened, Parameter, Rounds, Sample, Section, Size, Variant,
 };
 use crate::patterns::StepPattern;
 use hocket_engine::Settings;
@@ -103,12 +103,7 @@ impl Experiment for BlockPattern {
         179.0
     }
 
-    fn open(
-        &self,
-        host: &Host,
-        size: Size,
-        design: &Design,
-    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+    fn open(&self, host: &Host, size: Size, design: &Design) -> Opened {
         let blocks = size.of(BLOCKS);
         let stage = Stage::set(host, design, blocks).map_err(NotMeasurable::new)?;
         Ok(Box::new(stage))
@@ -139,18 +134,16 @@ impl Experiment for BlockPattern {
 fn add(design: &mut Design, host: &Host, name: &str, threads: usize) {
     let quiet = design.variants.len();
     let cpus = host.spread(threads);
-    for load in LOADS {
+    let variant = |load| {
         let variant = Variant::new(format!("{name} {load}"))
             .with("pattern", name)
             .with("threads", threads)
             .with("load", load)
             .on(&cpus, None);
-        let crowded = load == LOADS[1] || threads > host.cpus.len();
-        design.variants.push(variant.crowded_if(crowded));
-    }
-    for metric in ["block-mean", "block-max"] {
-        design.contrasts.push(Contrast::new(quiet, quiet + 1, metric));
-    }
+        variant.crowded_if(load == LOADS[1] || threads > host.cpus.len())
+    };
+    design.group("block-mean", LOADS.map(variant));
+    design.contrasts.push(Contrast::new(quiet, quiet + 1, "block-max"));
 }
 
 struct Stage {

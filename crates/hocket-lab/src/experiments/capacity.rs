@@ -5,7 +5,7 @@ use hocket_plan::{ScheduleKind, SiblingPolicy};
 
 use super::playing::{Player, Song, policy};
 use crate::harness::{
-    About, Apparatus, Axis, Better, Check, Design, Experiment, Fault, Host, Metric, NotMeasurable,
+    About, Axis, Better, Check, Design, Experiment, Fault, Host, Metric, NotMeasurable, Opened,
     Parameter, Plot, Results, Rounds, Sample, Section, Sentence, Series, Size, Variant,
 };
 
@@ -71,12 +71,7 @@ impl Experiment for Capacity {
         723.0
     }
 
-    fn open(
-        &self,
-        host: &Host,
-        size: Size,
-        design: &Design,
-    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+    fn open(&self, host: &Host, size: Size, design: &Design) -> Opened {
         let frames: Vec<u32> = design.each(|variant| variant.level("frames").parse().ok())?;
         let topology = host.topology.clone();
         let played_ns = size.of(PLAYED_NS);
@@ -182,7 +177,7 @@ fn told(results: &Results) -> Option<Sentence> {
     };
     let told: Vec<String> = FRAMES.iter().filter_map(of).collect();
     let text = format!("channels that hold, by frames a block: {}", told.join(", "));
-    (!told.is_empty()).then(|| Sentence::shown(text))
+    (!told.is_empty()).then(|| Sentence::fact(text))
 }
 
 #[cfg(test)]

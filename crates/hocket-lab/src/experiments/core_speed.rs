@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use super::jobs::{Bench, Job, Load, NO_SMT};
-use super::words::{duration, told};
 use crate::harness::timed::{calibrate, per_op};
 use crate::harness::{
-    About, Apparatus, Better, Contrast, Design, Experiment, Host, Metric, NotMeasurable, Parameter,
-    Plot, Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant, contrast_sentences,
+    About, Better, Contrast, ContrastResult, Design, Experiment, Host, Metric, NotMeasurable,
+    Opened, Parameter, Plot, Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant,
+    contrast_sentences,
 };
+use crate::numbers;
 
 /// See [`About`].
 pub struct CoreSpeed;
@@ -101,12 +102,7 @@ impl Experiment for CoreSpeed {
         Ok(design.twinned())
     }
 
-    fn open(
-        &self,
-        _: &Host,
-        size: Size,
-        design: &Design,
-    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+    fn open(&self, _: &Host, size: Size, design: &Design) -> Opened {
         let cpu = design.variants.first().map_or(0, |variant| variant.cpus[0]);
         let target = size.of(TURN);
         let mut benches = Vec::new();
@@ -130,11 +126,8 @@ impl Experiment for CoreSpeed {
 
     fn findings(&self, results: &Results) -> Vec<Sentence> {
         let tables = JOBS.iter().filter_map(|job| {
-            let told = table_sentence(&table(results, *job)?)?;
-            Some(match differs(results, *job) {
-                true => told,
-                false => Sentence::not_shown(format!("{}: no difference shown", told.text)),
-            })
+            let text = told(&table(results, *job)?)?;
+            Some(Sentence::about(text, &contrasts_of(results, *job)))
         });
         tables.chain(contrast_sentences(results)).collect()
     }
@@ -148,17 +141,16 @@ fn name(job: Job, cpu: u32, beside: Beside) -> String {
     format!("{} cpu{cpu} {}", job.name(), beside.name())
 }
 
-/// Whether any two seats, or one alone and beside something, are shown to differ in a job.
-fn differs(results: &Results, job: Job) -> bool {
-    let design = results.design();
-    let contrasts = design.map_or(&[][..], |design| &design.contrasts);
-    let name = |index: usize| results.run.design.as_ref().map_or("", |d| &d.variants[index].name);
-    let own: Vec<&Contrast> =
-        contrasts.iter().filter(|c| name(c.candidate).starts_with(job.name())).collect();
-    own.iter().any(|c| {
-        let (reference, candidate) = (name(c.reference), name(c.candidate));
-        results.judged_of(reference, candidate, &c.metric, own.len()).is_shown()
-    })
+/// Every two seats, and each alone and beside something, in one job.
+fn contrasts_of(results: &Results, job: Job) -> Vec<ContrastResult> {
+    let Some(design) = results.design() else { return Vec::new() };
+    let name = |index: usize| design.variants[index].name.as_str();
+    let of_job = |c: &&Contrast| name(c.candidate).starts_with(job.name());
+    let own: Vec<&Contrast> = design.contrasts.iter().filter(of_job).collect();
+    let judged = |c: &&Contrast| {
+        results.judged_of(name(c.reference), name(c.candidate), &c.metric, own.len())
+    };
+    own.iter().map(judged).collect()
 }
 
 /// One seat beside everything that it can be beside, and against the first seat.
@@ -212,10 +204,10 @@ fn table(results: &Results, job: Job) -> Option<Table> {
     let speed = |cpu: &u32, beside| Some(fastest.value / time(*cpu, beside)?);
     let row = |beside| cpus.iter().map(|cpu| speed(cpu, beside)).collect();
     let speeds = Beside::ALL.into_iter().map(row).collect();
-    Some(Table { job, fastest: told(fastest, duration), cpus, speeds })
+    Some(Table { job, fastest: numbers::estimate(&fastest, "ns"), cpus, speeds })
 }
 
-fn table_sentence(table: &Table) -> Option<Sentence> {
+fn told(table: &Table) -> Option<String> {
     let row = |(beside, speeds): (Beside, &Vec<Option<f64>>)| {
         let found: Vec<String> =
             speeds.iter().flatten().map(|speed| format!("{speed:.2}")).collect();
@@ -224,13 +216,13 @@ fn table_sentence(table: &Table) -> Option<Sentence> {
     let rows: Vec<String> = Beside::ALL.into_iter().zip(&table.speeds).filter_map(row).collect();
     let cpus: Vec<String> = table.cpus.iter().map(u32::to_string).collect();
     (!rows.is_empty()).then(|| {
-        Sentence::shown(format!(
+        format!(
             "speeds of the seats with {} (1 is {} a pass), CPUs {}: {}",
             table.job.name(),
             table.fastest,
             cpus.join(" "),
             rows.join("; ")
-        ))
+        )
     })
 }
 

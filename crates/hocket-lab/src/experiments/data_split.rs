@@ -9,8 +9,9 @@ use hocket_machine::pin::{self, CpuSet};
 use hocket_rt::{SpinCost, Strategy, Wait};
 
 use crate::harness::{
-    About, Apparatus, Axis, Better, Check, Contrast, Design, Experiment, Fault, Host, Mark, Metric,
-    NotMeasurable, Parameter, Plot, Results, Rounds, Sample, Section, Series, Size, Variant,
+    About, Axis, Better, Check, Contrast, Design, Experiment, Fault, Host, Mark, Metric,
+    NotMeasurable, Opened, Parameter, Plot, Results, Rounds, Sample, Section, Series, Size,
+    Variant,
 };
 
 /// See [`About`].
@@ -59,12 +60,7 @@ impl Experiment for DataSplit {
         Ok(design.twinned())
     }
 
-    fn open(
-        &self,
-        host: &Host,
-        size: Size,
-        design: &Design,
-    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+    fn open(&self, host: &Host, size: Size, design: &Design) -> Opened {
         let images = size.of(IMAGES);
         let turns: Result<Vec<Turn>, Fault> =
             design.variants.iter().map(|variant| Turn::of(variant, host, images)).collect();

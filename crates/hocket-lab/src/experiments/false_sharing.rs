@@ -8,8 +8,8 @@ use hocket_rt::Padded;
 use crate::harness::timed::{calibrate, per_op};
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
-    About, Apparatus, Better, Check, Contrast, Design, Experiment, Fault, Host, Metric,
-    NotMeasurable, Parameter, Relation, Rounds, Sample, Section, Size, Variant,
+    About, Better, Check, Design, Experiment, Fault, Host, Metric, NotMeasurable, Opened,
+    Parameter, Relation, Rounds, Sample, Section, Size, Variant,
 };
 
 /// See [`About`].
@@ -63,12 +63,7 @@ impl Experiment for FalseSharing {
         Ok(design.without_relations_of(host).twinned())
     }
 
-    fn open(
-        &self,
-        _: &Host,
-        size: Size,
-        design: &Design,
-    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+    fn open(&self, _: &Host, size: Size, design: &Design) -> Opened {
         let target = size.of(TURN);
         let mut pairs = design.each(Pair::of)?;
         for pair in &mut pairs {
@@ -85,17 +80,14 @@ impl Experiment for FalseSharing {
 
 /// The layouts of one way of counting on one pair of CPUs, compared with own lines.
 fn add_layouts(design: &mut Design, count: &str, relation: Relation, cpus: [u32; 2]) {
-    let reference = design.variants.len();
-    for (layout, _) in LAYOUTS {
-        let variant = Variant::new(format!("{count} {layout} {relation}"))
+    let variant = |(layout, _)| {
+        Variant::new(format!("{count} {layout} {relation}"))
             .with("count", count)
             .with("layout", layout)
             .with("relation", relation)
-            .on(&cpus, Some(relation));
-        design.variants.push(variant);
-    }
-    let contrast = |other| Contrast::new(reference, reference + other, "time");
-    design.contrasts.extend((1..LAYOUTS.len()).map(contrast));
+            .on(&cpus, Some(relation))
+    };
+    design.group("time", LAYOUTS.map(variant));
 }
 
 /// Two CPUs, how far their counters lie apart, and how they count.

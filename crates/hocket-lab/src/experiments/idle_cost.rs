@@ -10,9 +10,9 @@ use super::beside::undisturbed;
 use crate::harness::timed::per_op;
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
-    About, Apparatus, Axis, Better, Check, Contrast, Design, Estimate, Experiment, Fault, Historic,
-    Host, Metric, NamedRatio, NotMeasurable, Parameter, Plot, Relation, Results, Rounds, Sample,
-    Section, Sentence, Series, Size, Variant, contrast_sentences, ratios_sentence,
+    About, Axis, Better, Check, Design, Estimate, Experiment, Fault, Historic, Host, Metric,
+    NamedRatio, NotMeasurable, Opened, Parameter, Plot, Relation, Results, Rounds, Sample, Section,
+    Sentence, Series, Size, Variant, contrast_sentences, ratios_sentence,
 };
 use energy::Energy;
 use waiter::{Bell, Beside, Heard};
@@ -99,12 +99,7 @@ impl Experiment for IdleCost {
         Ok(design.twinned())
     }
 
-    fn open(
-        &self,
-        host: &Host,
-        size: Size,
-        design: &Design,
-    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+    fn open(&self, host: &Host, size: Size, design: &Design) -> Opened {
         let turns = design.each(|variant| Turn::of(variant, host, size))?;
         Ok(Box::new(move |variant: usize| turns[variant].measure()))
     }
@@ -139,34 +134,27 @@ impl Experiment for IdleCost {
 
 /// All that can wait on the second CPU of a pair, compared with nobody.
 fn add(design: &mut Design, relation: Relation, (own, other): (u32, u32)) {
-    let reference = design.variants.len();
     let ways = Strategy::here().map(|way| way.to_string());
     let names = ["empty".to_string()].into_iter().chain(ways);
-    for name in names.chain(["idle-thread".into(), "busy".into()]) {
-        let index = design.variants.len();
-        let variant = Variant::new(format!("{name} {relation}"))
+    let variant = |name: String| {
+        Variant::new(format!("{name} {relation}"))
             .with("beside", name)
             .with("relation", relation)
-            .on(&[own, other], Some(relation));
-        design.variants.push(variant);
-        if index > reference {
-            design.contrasts.push(Contrast::new(reference, index, "time"));
-        }
-    }
+            .on(&[own, other], Some(relation))
+    };
+    design.group("time", names.chain(["idle-thread".into(), "busy".into()]).map(variant));
 }
 
 /// The work of the thesis, alone and beside its idle thread.
 fn add_correlation(design: &mut Design, relation: Relation, (own, other): (u32, u32)) {
-    let reference = design.variants.len();
-    for name in ["empty", "idle-thread"] {
-        let variant = Variant::new(correlating(name, relation))
+    let variant = |name| {
+        Variant::new(correlating(name, relation))
             .with("beside", name)
             .with("work", CORRELATION)
             .with("relation", relation)
-            .on(&[own, other], Some(relation));
-        design.variants.push(variant);
-    }
-    design.contrasts.push(Contrast::new(reference, reference + 1, "time"));
+            .on(&[own, other], Some(relation))
+    };
+    design.group("time", ["empty", "idle-thread"].map(variant));
 }
 
 const CORRELATION: &str = "correlation";

@@ -5,7 +5,7 @@ mod perform;
 use std::sync::OnceLock;
 
 use crate::harness::{
-    About, Apparatus, Better, Check, Design, Experiment, Fault, Host, Metric, NotMeasurable,
+    About, Better, Check, Design, Experiment, Fault, Host, Metric, NotMeasurable, Opened,
     Parameter, Plot, Results, Rounds, Sample, Section, Sentence, Size, Span, Variant,
 };
 use crate::patterns::{LoadPattern, PatternError};
@@ -112,12 +112,7 @@ impl Experiment for LoadPatterns {
         34.0
     }
 
-    fn open(
-        &self,
-        host: &Host,
-        _: Size,
-        design: &Design,
-    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+    fn open(&self, host: &Host, _: Size, design: &Design) -> Opened {
         let possible = |variant: &Variant| {
             let pattern =
                 LoadPattern::parse(variant.level("pattern")).map_err(|e| e.to_string())?;
@@ -169,7 +164,7 @@ fn told(results: &Results, name: &str, pattern: &LoadPattern) -> Sentence {
         Some(format!("{} {ms:.2} ms", thread.name))
     };
     let times: Vec<String> = pattern.threads.iter().enumerate().filter_map(time).collect();
-    Sentence::shown(format!("{name}: {}", times.join(", ")))
+    Sentence::fact(format!("{name}: {}", times.join(", ")))
 }
 
 /// The median turn: a lane a thread.

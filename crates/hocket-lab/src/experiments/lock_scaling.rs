@@ -5,8 +5,8 @@ use hocket_kernels::mandelbrot::Writing;
 use super::drawing::{CPU_TIME, Drawing, RETRIES, SWITCHES, THREADS, TIME, VIEW};
 use super::words::series;
 use crate::harness::{
-    About, Apparatus, Axis, Better, Contrast, Design, Experiment, Historic, Host, Mark, Metric,
-    NamedRatio, NotMeasurable, Parameter, Plot, Results, Rounds, Section, Sentence, Size, Variant,
+    About, Axis, Better, Contrast, Design, Experiment, Historic, Host, Mark, Metric, NamedRatio,
+    NotMeasurable, Opened, Parameter, Plot, Results, Rounds, Section, Sentence, Size, Variant,
     ratios_sentence,
 };
 
@@ -96,12 +96,7 @@ impl Experiment for LockScaling {
         77.0
     }
 
-    fn open(
-        &self,
-        _: &Host,
-        _: Size,
-        design: &Design,
-    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+    fn open(&self, _: &Host, _: Size, design: &Design) -> Opened {
         let drawing = Drawing::new().map_err(NotMeasurable::new)?;
         let of = |variant: &Variant| {
             let (threads, writing) = (variant.level("threads"), variant.level("writing"));
@@ -213,7 +208,7 @@ fn retries(results: &Results) -> Option<Sentence> {
         "exchanges of the counter that failed, of 729488, by threads (2006: a few hundred): {}",
         told.join(", ")
     );
-    (!told.is_empty()).then(|| Sentence::shown(text))
+    (!told.is_empty()).then(|| Sentence::fact(text))
 }
 
 fn scaling(results: &Results, metric: &str, title: &str, unit: &str) -> Plot {

@@ -9,13 +9,14 @@ use hocket_machine::clock::monotonic_ns;
 use hocket_rt::Padded;
 
 use super::places::{SPREAD, ThreadSpread, thread_spreads};
-use super::words::{rate, series, then_and_now, told, where_two_are};
+use super::words::{series, then_and_now, where_two_are};
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
-    About, Apparatus, Axis, Better, Check, Contrast, Design, Estimate, Experiment, Fault, Historic,
-    Host, Mark, Metric, NamedRatio, NotMeasurable, Parameter, Plot, Rank, Results, Rounds, Sample,
-    Section, Sentence, Size, Variant, ratio_told, ratios_sentence,
+    About, Axis, Better, Check, Contrast, Design, Estimate, Experiment, Fault, Historic, Host,
+    Mark, Metric, NamedRatio, NotMeasurable, Opened, Parameter, Plot, Rank, Results, Rounds,
+    Sample, Section, Sentence, Size, Variant, ratio_told, ratios_sentence,
 };
+use crate::numbers::{self, quantity};
 use crate::stats;
 
 /// See [`About`].
@@ -77,12 +78,7 @@ impl Experiment for Locks {
         Ok(design.without_relations_of(host).twinned())
     }
 
-    fn open(
-        &self,
-        _: &Host,
-        size: Size,
-        design: &Design,
-    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+    fn open(&self, _: &Host, size: Size, design: &Design) -> Opened {
         let games = design.each(|variant| Game::of(variant, size))?;
         Ok(Box::new(move |variant: usize| games[variant].turn()))
     }
@@ -307,14 +303,15 @@ fn fastest(results: &Results, placement: &Measured) -> Sentence {
         return Sentence::not_shown(format!("{}: too few rounds", placement.in_words));
     };
     let atomic = ranked.iter().find(|(kind, _)| *kind == LockKind::Atomic);
-    let atomic = atomic
-        .map_or(String::new(), |(_, e)| format!("; without a lock, atomic, {}", rate(e.value)));
+    let atomic = atomic.map_or(String::new(), |(_, e)| {
+        format!("; without a lock, atomic, {}", quantity(e.value, "1/s"))
+    });
     let head = format!(
         "{}: the highest median has {best} with {} passes{}, the lowest {worst} with {}{atomic}",
         placement.in_words,
-        told(*most, rate),
+        numbers::estimate(most, "1/s"),
         as_fast(results, placement, &ranked),
-        rate(fewest.value)
+        quantity(fewest.value, "1/s")
     );
     let pairs = locks.len() * (locks.len() - 1) / 2;
     let against = |other: LockKind| {
@@ -327,10 +324,7 @@ fn fastest(results: &Results, placement: &Measured) -> Sentence {
             format!("{head}; {best} against {REFERENCE}: {}", ratio_told(&against(REFERENCE)))
         }
     };
-    match against(*worst).is_shown() {
-        true => Sentence::shown(text),
-        false => Sentence::not_shown(format!("{text}: no difference shown")),
-    }
+    Sentence::about(text, &[against(*worst)])
 }
 
 /// Locks of which no difference to the first of `ranked` is shown.
@@ -410,7 +404,7 @@ impl Ranked {
         let list: Vec<_> = order.iter().map(named).collect();
         let head = format!("mean rank over {} placements: {}", ranks.cases, list.join(", "));
         match ranks.p <= 0.05 {
-            true => Sentence::shown(format!(
+            true => Sentence::fact(format!(
                 "{head}; ranks closer than {:.1} are not told apart",
                 ranks.critical_difference
             )),

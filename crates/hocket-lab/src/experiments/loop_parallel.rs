@@ -10,8 +10,8 @@ use rayon::prelude::*;
 
 use crate::harness::timed::time;
 use crate::harness::{
-    About, Apparatus, Better, Check, Contrast, Design, Experiment, Fault, Host, Metric,
-    NotMeasurable, Parameter, Rounds, Sample, Section, Size, Variant,
+    About, Better, Check, Contrast, Design, Experiment, Fault, Host, Metric, NotMeasurable, Opened,
+    Parameter, Rounds, Sample, Section, Size, Variant,
 };
 use workers::Workers;
 
@@ -73,12 +73,7 @@ impl Experiment for LoopParallel {
         Ok(design.twinned())
     }
 
-    fn open(
-        &self,
-        host: &Host,
-        _: Size,
-        design: &Design,
-    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+    fn open(&self, host: &Host, _: Size, design: &Design) -> Opened {
         let stage = Stage::set(host.cpus.len()).map_err(NotMeasurable::new)?;
         let asked = design.each(indices)?;
         Ok(Box::new(move |variant: usize| stage.measure(asked[variant])))

@@ -5,14 +5,15 @@ use std::time::Duration;
 use hocket_kernels::ThreadGroup;
 use hocket_kernels::lost_updates::{Increment, LostUpdates, lost_updates};
 
-use super::words::{rate, then_and_now, told, where_two_are};
+use super::words::{then_and_now, where_two_are};
 use crate::harness::settle::Settle;
 use crate::harness::timed::calibrate;
 use crate::harness::{
-    About, Apparatus, Axis, Bar, Better, Check, Design, Experiment, Fault, Historic, Host, Metric,
-    NotMeasurable, Parameter, Plot, Relation, Results, Rounds, Sample, Section, Sentence, Size,
-    Variant,
+    About, Axis, Bar, Better, Check, Design, Experiment, Fault, Historic, Host, Metric,
+    NotMeasurable, Opened, Parameter, Plot, Relation, Results, Rounds, Sample, Section, Sentence,
+    Size, Variant,
 };
+use crate::numbers::{self, quantity};
 
 /// See [`About`].
 pub struct LostIncrements;
@@ -82,12 +83,7 @@ impl Experiment for LostIncrements {
         Ok(design.without_relations_of(host).twinned())
     }
 
-    fn open(
-        &self,
-        _: &Host,
-        size: Size,
-        design: &Design,
-    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+    fn open(&self, _: &Host, size: Size, design: &Design) -> Opened {
         let target = size.of(TURN);
         let mut pairs = Vec::new();
         for variant in &design.variants {
@@ -175,12 +171,11 @@ fn loss(results: &Results, relation: Relation, increment: Increment) -> Option<S
     let lost = results.estimate(variant, "lost")?;
     let made = results.estimate(variant, "made")?;
     let most = shares.iter().copied().fold(0.0, f64::max);
-    let percent = |share: f64| format!("{share:.1} %");
-    Some(Sentence::shown(format!(
+    Some(Sentence::fact(format!(
         "{}{by}: {} of {} increments get lost (in {lossy} of {} turns something, at most {most:.1} %)",
         where_two_are(relation),
-        told(lost, percent),
-        rate(made.value),
+        numbers::estimate(&lost, "%"),
+        quantity(made.value, "1/s"),
         shares.len()
     )))
 }

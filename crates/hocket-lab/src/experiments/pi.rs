@@ -6,9 +6,8 @@ use hocket_machine::noise::ThreadSnapshot;
 use crate::harness::timed::time;
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
-    About, Apparatus, Better, Check, Design, Experiment, Fault, Historic, Host, Metric,
-    NotMeasurable, Parameter, Results, Rounds, Sample, Section, Sentence, Size, Variant,
-    contrast_sentences,
+    About, Better, Check, Design, Experiment, Fault, Historic, Host, Metric, NotMeasurable, Opened,
+    Parameter, Results, Rounds, Sample, Section, Sentence, Size, Variant, contrast_sentences,
 };
 
 /// See [`About`].
@@ -80,12 +79,7 @@ impl Experiment for Pi {
         90.0
     }
 
-    fn open(
-        &self,
-        _: &Host,
-        size: Size,
-        design: &Design,
-    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+    fn open(&self, _: &Host, size: Size, design: &Design) -> Opened {
         let known = size.pick(Some(known().map_err(NotMeasurable::new)?), None);
         let places: Vec<Place> = design.variants.iter().map(place).collect();
         Ok(Box::new(move |variant: usize| {
@@ -184,7 +178,7 @@ fn told(results: &Results, name: &str) -> Option<Sentence> {
         0 => String::new(),
         n => format!(", {:.1} migrations a run", moves.iter().sum::<f64>() / n as f64),
     };
-    Some(Sentence::shown(format!(
+    Some(Sentence::fact(format!(
         "{name}: mean of {n} runs {mean:.3} s, standard deviation {:.1} %{moved}",
         spread.sqrt() / mean * 100.0
     )))

@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use hocket_kernels::turns::{HandOvers, Limit, Way, hand_overs};
 
-use super::words::{rate, then_and_now, told, where_two_are};
+use super::words::{then_and_now, where_two_are};
 use crate::harness::settle::Settle;
 use crate::harness::timed::calibrate;
 use crate::harness::{
-    About, Apparatus, Axis, Bar, Better, Check, Contrast, Design, Experiment, Fault, Historic,
-    Host, Metric, NamedRatio, NotMeasurable, Parameter, Plot, Relation, Results, Rounds, Sample,
-    Section, Sentence, Size, Variant, judged_together, ratio_told,
+    About, Axis, Bar, Better, Check, Contrast, Design, Experiment, Fault, Historic, Host, Metric,
+    NamedRatio, NotMeasurable, Opened, Parameter, Plot, Relation, Results, Rounds, Sample, Section,
+    Sentence, Size, Variant, judged_together, ratio_told,
 };
+use crate::numbers::{self, quantity};
 
 /// See [`About`].
 pub struct PingPong;
@@ -61,12 +62,7 @@ impl Experiment for PingPong {
         Ok(design.without_relations_of(host).twinned())
     }
 
-    fn open(
-        &self,
-        _: &Host,
-        size: Size,
-        design: &Design,
-    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+    fn open(&self, _: &Host, size: Size, design: &Design) -> Opened {
         let mut games = Vec::new();
         for variant in &design.variants {
             let game = Game::of(variant, size).map_err(NotMeasurable::new)?;
@@ -171,11 +167,11 @@ fn fastest(results: &Results, relation: Relation) -> Option<Sentence> {
     let mut text = format!(
         "{}: fastest is {best} with {} hand-overs, slowest {worst} with {}",
         where_two_are(relation),
-        told(*most, rate),
-        rate(fewest.value)
+        numbers::estimate(most, "1/s"),
+        quantity(fewest.value, "1/s")
     );
     if let Some((way, rate_of)) = ranked.iter().find(|(way, _)| sleeps(*way)) {
-        text += &format!("; of those that sleep {way} with {}", rate(rate_of.value));
+        text += &format!("; of those that sleep {way} with {}", quantity(rate_of.value, "1/s"));
     }
     let pair = |way: Way| {
         let label = format!("{way} against {REFERENCE}");
@@ -187,10 +183,7 @@ fn fastest(results: &Results, relation: Relation) -> Option<Sentence> {
     // The two were picked among all ways.
     let pairs = ranked.len() * (ranked.len() - 1) / 2;
     let (slow, fast) = (name(*worst, relation), name(*best, relation));
-    Some(match results.judged_of(&slow, &fast, "hand-overs", pairs.max(1)).is_shown() {
-        true => Sentence::shown(text),
-        false => Sentence::not_shown(format!("{text}: no difference shown")),
-    })
+    Some(Sentence::about(text, &[results.judged_of(&slow, &fast, "hand-overs", pairs.max(1))]))
 }
 
 /// Whether a waiter leaves its CPU at once.

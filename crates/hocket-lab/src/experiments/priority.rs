@@ -7,9 +7,9 @@ use hocket_machine::class::Class;
 use super::beside::{Outcome, Scene, granted};
 use crate::harness::turn_threads::Place;
 use crate::harness::{
-    About, Apparatus, Better, Check, Contrast, ContrastResult, Design, Experiment, Host, Metric,
-    NamedRatio, NotMeasurable, Parameter, Relation, Results, Rounds, Sample, Section, Sentence,
-    Size, Variant, contrast_sentence, ratios_sentence,
+    About, Better, Check, Contrast, ContrastResult, Design, Experiment, Host, Metric, NamedRatio,
+    NotMeasurable, Opened, Parameter, Relation, Results, Rounds, Sample, Section, Sentence, Size,
+    Variant, contrast_sentence, ratios_sentence,
 };
 
 /// See [`About`].
@@ -112,12 +112,7 @@ impl Experiment for Priority {
         65.0
     }
 
-    fn open(
-        &self,
-        _: &Host,
-        size: Size,
-        design: &Design,
-    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+    fn open(&self, _: &Host, size: Size, design: &Design) -> Opened {
         // Many ticks of the scheduler (4 ms where HZ is 250), or nobody would ever be put aside.
         apparatus(design, size.of(TURN))
     }
@@ -157,10 +152,7 @@ pub(super) fn add(
 }
 
 /// Measures what [`add`] added.
-pub(super) fn apparatus(
-    design: &Design,
-    target: Duration,
-) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+pub(super) fn apparatus(design: &Design, target: Duration) -> Opened {
     let on = |cpus: &[u32]| cpus.first().map_or_else(Place::anywhere, |cpu| Place::on(*cpu));
     let first = design.variants.first().map_or(&[][..], |variant| &variant.cpus);
     let passes = Scene::passes_for(target, &on(first)).map_err(NotMeasurable::new)?;
@@ -222,14 +214,15 @@ fn faster_than_alone(results: &Results) -> Option<Sentence> {
     let others: Vec<&str> =
         variants.iter().map(|v| v.name.as_str()).filter(|n| *n != ALONE).collect();
     let judged = others.iter().map(|name| results.judged_of(ALONE, name, "time", others.len()));
-    let faster = judged.filter(|c| c.is_shown() && c.all.is_some_and(|all| all.ratio < 1.0));
-    let names: Vec<String> = faster.map(|c| c.candidate).collect();
+    let faster: Vec<ContrastResult> = judged.filter(|c| c.judgement.is_less()).collect();
+    let names: Vec<&str> = faster.iter().map(|c| c.candidate.as_str()).collect();
     (!names.is_empty()).then(|| {
-        Sentence::shown(format!(
+        let text = format!(
             "faster beside a load than alone: {}; alone, this CPU halts or clocks down between turns, so these ratios are \
              too low",
             names.join(", ")
-        ))
+        );
+        Sentence::about(text, &faster)
     })
 }
 

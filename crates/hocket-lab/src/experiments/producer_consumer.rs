@@ -7,14 +7,15 @@ use std::time::Duration;
 
 use hocket_rt::Ring;
 
-use super::words::{rate, told, where_two_are};
+use super::words::where_two_are;
 use crate::harness::timed::calibrate;
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
-    About, Apparatus, Axis, Bar, Better, Check, Contrast, Design, Experiment, Fault, Host, Metric,
-    NamedRatio, NotMeasurable, Parameter, Plot, Relation, Results, Rounds, Sample, Section,
-    Sentence, Size, Variant, judged_together, ratio_told,
+    About, Axis, Bar, Better, Check, Design, Experiment, Fault, Host, Metric, NamedRatio,
+    NotMeasurable, Opened, Parameter, Plot, Relation, Results, Rounds, Sample, Section, Sentence,
+    Size, Variant, judged_together, ratio_told,
 };
+use crate::numbers;
 
 /// See [`About`].
 pub struct ProducerConsumer;
@@ -81,12 +82,7 @@ impl Experiment for ProducerConsumer {
         Ok(design.without_relations_of(host).twinned())
     }
 
-    fn open(
-        &self,
-        _: &Host,
-        size: Size,
-        design: &Design,
-    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+    fn open(&self, _: &Host, size: Size, design: &Design) -> Opened {
         let mut pairs = design.each(Pair::of)?;
         for pair in &mut pairs {
             let measured = calibrate(size.of(TURN), |items| Ok(pair.hand_over(items)?.0));
@@ -124,18 +120,15 @@ fn name(queue: Queue, room: usize, relation: Relation) -> String {
 
 /// The queues of one size between one pair of CPUs, compared with the first.
 fn add(design: &mut Design, relation: Relation, cpus: [u32; 2], room: usize) {
-    let reference = design.variants.len();
-    for queue in Queue::ALL {
+    let variant = |queue: Queue| {
         let variant = Variant::new(name(queue, room, relation))
             .with("queue", queue.name())
             .with("room", room)
             .with("relation", relation)
             .on(&cpus, Some(relation));
-        let crowded = relation == Relation::SameCpu;
-        design.variants.push(variant.crowded_if(crowded));
-    }
-    let others = reference + 1..design.variants.len();
-    design.contrasts.extend(others.map(|other| Contrast::new(reference, other, "items")));
+        variant.crowded_if(relation == Relation::SameCpu)
+    };
+    design.group("items", Queue::ALL.map(variant));
 }
 
 /// A queue between two threads.
@@ -280,13 +273,10 @@ fn told_of(results: &Results, relation: Relation, room: usize) -> Option<Sentenc
     let text = format!(
         "{}, room for {room}: {} items through a mutex with conditions; against it {}",
         where_two_are(relation),
-        told(results.estimate(&reference, "items")?, rate),
+        numbers::estimate(&results.estimate(&reference, "items")?, "1/s"),
         ratios.join(", ")
     );
-    Some(match judged.iter().any(|(_, ratio)| ratio.is_shown()) {
-        true => Sentence::shown(text),
-        false => Sentence::not_shown(text),
-    })
+    Some(Sentence::about(text, judged.iter().map(|(_, ratio)| ratio)))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::bench::seat_cpus;
 use crate::disturb::{DisturbSpec, Disturbers, Load, SeatCpus, Where};
 use crate::harness::{
     About, Apparatus, Better, Check, Contrast, Design, Experiment, Fault, Host, Metric,
-    NotMeasurable, Parameter, Results, Rounds, Sample, Section, Sentence, Size, Variant,
+    NotMeasurable, Opened, Parameter, Results, Rounds, Sample, Section, Sentence, Size, Variant,
     contrast_sentences,
 };
 use crate::stats::wilson;
@@ -96,12 +96,7 @@ impl Experiment for Protection {
         168.0
     }
 
-    fn open(
-        &self,
-        host: &Host,
-        size: Size,
-        design: &Design,
-    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+    fn open(&self, host: &Host, size: Size, design: &Design) -> Opened {
         let stage = Stage::set(host, design, size.of(BLOCKS)).map_err(NotMeasurable::new)?;
         Ok(Box::new(stage))
     }
@@ -229,7 +224,7 @@ fn on_time(results: &Results, name: &str) -> Option<Sentence> {
     let pieces = results.median(name, "disturbers").map_or(String::new(), |pieces| {
         format!("; the disturbers did {pieces:.0} pieces a second meanwhile")
     });
-    Some(Sentence::shown(format!(
+    Some(Sentence::fact(format!(
         "{name}: {count:.0} of {periods} periods missed (95 %: at most {most:.2} %), 99 of 100 took at most {p99:.0} µs and began at most {late:.0} µs \
          late{pieces}"
     )))

@@ -6,9 +6,9 @@ use hocket_rt::Strategy;
 
 use super::playing::{Player, Song, effects_for, no_effect};
 use crate::harness::{
-    About, Apparatus, Axis, Better, Check, Contrast, Design, Experiment, Fault, Host, Metric,
-    NotMeasurable, Parameter, Plot, Results, Rounds, Sample, Section, Sentence, Series, Size,
-    Standing, Variant, contrast_sentences, ratio_told,
+    About, Apparatus, Axis, Better, Check, Design, Experiment, Fault, Host, Metric, NotMeasurable,
+    Opened, Parameter, Plot, Results, Rounds, Sample, Section, Sentence, Series, Size, Variant,
+    contrast_sentences, ratio_told,
 };
 
 /// See [`About`].
@@ -133,10 +133,7 @@ impl Experiment for Schedules {
             Rounds { processes: size.pick(3, 5), per_process: size.pick(10, 40), warm_up: 0 };
         let mut design = Design::facts(Vec::new(), rounds);
         for frames in lengths(size) {
-            let serial = design.variants.len();
-            design.variants.extend(ways(host, frames).into_iter().map(Way::variant));
-            let others = serial + 1..design.variants.len();
-            design.contrasts.extend(others.map(|way| Contrast::new(serial, way, "duration")));
+            design.group("duration", ways(host, frames).into_iter().map(Way::variant));
         }
         for wait in Strategy::ALL {
             if let Some(why) = wait.missing() {
@@ -153,12 +150,7 @@ impl Experiment for Schedules {
         49.0
     }
 
-    fn open(
-        &self,
-        host: &Host,
-        size: Size,
-        design: &Design,
-    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+    fn open(&self, host: &Host, size: Size, design: &Design) -> Opened {
         let played_ns = size.of(PLAYED_NS);
         let players = players(host, design).map_err(NotMeasurable::new)?;
         Ok(Box::new(Stage::of(players, played_ns)))
@@ -258,8 +250,7 @@ fn shortest_told(results: &Results, frames: u32) -> Option<Sentence> {
         shortest.1,
         ratio_told(&compared),
     );
-    let standing = if compared.is_shown() { Standing::Shown } else { Standing::NotShown };
-    Some(Sentence { text, standing })
+    Some(Sentence::about(text, &[compared]))
 }
 
 fn series(results: &Results, kind: ScheduleKind) -> Option<Series> {

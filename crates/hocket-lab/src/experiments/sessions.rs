@@ -7,7 +7,7 @@ use crate::bench::seat_cpus;
 use crate::disturb::{DisturbSpec, Disturbers, Load, PreviewSource, SeatCpus, Where};
 use crate::harness::{
     About, Apparatus, Better, Check, Contrast, Design, Experiment, Fault, Historic, Host, Metric,
-    NotMeasurable, Parameter, Results, Rounds, Sample, Section, Sentence, Size, Variant,
+    NotMeasurable, Opened, Parameter, Results, Rounds, Sample, Section, Sentence, Size, Variant,
     contrast_sentences,
 };
 use crate::historic::{SessionKind, for_session_kind};
@@ -112,12 +112,7 @@ impl Experiment for Sessions {
         246.0
     }
 
-    fn open(
-        &self,
-        host: &Host,
-        size: Size,
-        design: &Design,
-    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+    fn open(&self, host: &Host, size: Size, design: &Design) -> Opened {
         let blocks = size.of(BLOCKS);
         let bytes = size.of(PREVIEWED);
         let stage = Stage::set(host, design, blocks, bytes).map_err(NotMeasurable::new)?;
@@ -306,7 +301,7 @@ impl Apparatus for Stage {
 fn told(results: &Results, name: &str) -> Option<Sentence> {
     let mean = results.median(name, "block-mean")?;
     let max = results.values(name, "block-max").into_iter().fold(0.0, f64::max);
-    Some(Sentence::shown(format!("{name}: average {mean:.3} ms, slowest block {max:.3} ms")))
+    Some(Sentence::fact(format!("{name}: average {mean:.3} ms, slowest block {max:.3} ms")))
 }
 
 #[cfg(test)]

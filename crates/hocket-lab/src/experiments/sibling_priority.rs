@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::priority;
 use crate::harness::{
-    About, Apparatus, Better, Design, Experiment, Host, Metric, NotMeasurable, Parameter, Relation,
+    About, Better, Design, Experiment, Host, Metric, NotMeasurable, Opened, Parameter, Relation,
     Results, Rounds, Section, Sentence, Size, Variant, contrast_sentence, contrast_sentences,
 };
 
@@ -63,12 +63,7 @@ impl Experiment for SiblingPriority {
         Ok(design.twinned())
     }
 
-    fn open(
-        &self,
-        _: &Host,
-        size: Size,
-        design: &Design,
-    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+    fn open(&self, _: &Host, size: Size, design: &Design) -> Opened {
         priority::apparatus(design, size.of(TURN))
     }
 

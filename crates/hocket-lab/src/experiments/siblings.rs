@@ -14,7 +14,7 @@ pub(crate) use pairs::{BARE, Pairs, UNDER, hypervisor, pairs_of, variants};
 pub use verify::{Verification, verify};
 
 use crate::harness::{
-    About, Apparatus, Better, Design, Experiment, Host, Metric, NotMeasurable, Parameter, Plot,
+    About, Better, Design, Experiment, Host, Metric, NotMeasurable, Opened, Parameter, Plot,
     Results, Rounds, Section, Sentence, Size,
 };
 
@@ -99,12 +99,7 @@ impl Experiment for Siblings {
         67.0
     }
 
-    fn open(
-        &self,
-        _: &Host,
-        size: Size,
-        design: &Design,
-    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+    fn open(&self, _: &Host, size: Size, design: &Design) -> Opened {
         let mut pairs = Pairs::new(pairs_of(design), size).map_err(NotMeasurable::new)?;
         Ok(Box::new(move |variant: usize| pairs.turn(variant)))
     }

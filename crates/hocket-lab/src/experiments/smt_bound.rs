@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use super::jobs::{Bench, Done, Job, Load, NO_SMT, shared_cores};
-use super::words::{more, then_and_now, told};
+use super::words::then_and_now;
 use crate::harness::timed::{calibrate, per_op};
 use crate::harness::{
-    About, Apparatus, Better, Design, Estimate, Experiment, Historic, Host, Metric, NotMeasurable,
-    Parameter, Plot, Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant,
+    About, Better, Design, Experiment, Historic, Host, Metric, NotMeasurable, Opened, Parameter,
+    Plot, Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant,
 };
-use crate::stats;
+use crate::numbers;
 
 /// See [`About`].
 pub struct SmtBound;
@@ -82,12 +82,7 @@ impl Experiment for SmtBound {
         Ok(design)
     }
 
-    fn open(
-        &self,
-        _: &Host,
-        size: Size,
-        design: &Design,
-    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+    fn open(&self, _: &Host, size: Size, design: &Design) -> Opened {
         let target = size.of(TURN);
         let threads = design.variants.iter().map(|v| v.cpus.len()).max().unwrap_or(0);
         let cpu = design.variants.first().map_or(0, |variant| variant.cpus[0]);
@@ -162,28 +157,14 @@ fn samples(done: &Done, passes: u64) -> Vec<Sample> {
 fn bound(results: &Results, job: Job) -> Option<Sentence> {
     let name = |halves: &str| format!("{} {halves}", job.name());
     let (first, second) = (name("second-half-shares"), name("first-half-shares"));
-    let (before, after) = results.paired_starts(&first, &second, "speed-up", false);
-    let mean = |(a, b): (&Vec<f64>, &Vec<f64>)| -> Vec<f64> {
-        a.iter().zip(b).map(|(a, b)| (a * b).sqrt()).collect()
-    };
-    let means: Vec<Vec<f64>> = before.iter().zip(&after).map(mean).collect();
-    let ones: Vec<Vec<f64>> = means.iter().map(|start| vec![1.0; start.len()]).collect();
-    let compared = stats::compare_starts(&ones, &means, results.critical(), results.seed)?;
-    let interval = compared.interval();
-    let estimate = Estimate {
-        value: compared.comparison.ratio,
-        low: interval.map(|interval| interval.low),
-        high: interval.map(|interval| interval.high),
-    };
+    let judged = results.judged_ratio([&first, &second], "speed-up");
     let text = format!(
         "{}: work of a core with two jobs, against one with one: {}; SMT cannot give more (2009: {})",
         job.name(),
-        told(estimate, more),
-        more(1.13)
+        numbers::estimated_change(&judged.estimate()?),
+        numbers::change(1.13)
     );
-    let floor = results.floor(&first, "speed-up").map(f64::ln_1p);
-    let shown = stats::judge(&compared, floor).is_shown();
-    Some(if shown { Sentence::shown(text) } else { Sentence::not_shown(text) })
+    Some(Sentence::about(text, &[judged]))
 }
 
 #[cfg(test)]

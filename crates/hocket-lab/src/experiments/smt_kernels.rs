@@ -5,13 +5,14 @@ use std::time::Duration;
 use hocket_machine::counters::WorkCounters;
 
 use super::jobs::{Bench, Done, Job, Load, NO_SMT, shared_cores};
-use super::words::{duration, more, standing_as, then_and_now, told};
+use super::words::then_and_now;
 use crate::harness::timed::{calibrate, per_op};
 use crate::harness::{
-    About, Apparatus, Better, Contrast, Design, Estimate, Experiment, Fault, Historic, Host,
-    Metric, NotMeasurable, Parameter, Plot, Relation, Results, Rounds, Sample, Section, Sentence,
-    Size, Standing, Variant,
+    About, Better, ContrastResult, Design, Estimate, Experiment, Fault, Historic, Host, Metric,
+    NotMeasurable, Opened, Parameter, Plot, Relation, Results, Rounds, Sample, Section, Sentence,
+    Size, Variant,
 };
+use crate::numbers;
 
 /// See [`About`].
 pub struct SmtKernels;
@@ -101,12 +102,7 @@ impl Experiment for SmtKernels {
         56.0
     }
 
-    fn open(
-        &self,
-        _: &Host,
-        size: Size,
-        design: &Design,
-    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+    fn open(&self, _: &Host, size: Size, design: &Design) -> Opened {
         let mut turns = Vec::new();
         let mut benches = Vec::new();
         for (at, (job, _)) in JOBS.into_iter().enumerate() {
@@ -174,19 +170,15 @@ fn cores_of(host: &Host) -> Pair {
 }
 
 fn add_pair(design: &mut Design, job: Job, pair: &Pair) {
-    let reference = design.variants.len();
     let sets = std::iter::once(&pair.reference).chain(&pair.candidate);
-    for (name, cpus) in sets {
-        let variant = Variant::new(format!("{} {name}", job.name()))
+    let variant = |(name, cpus): &(&str, Vec<u32>)| {
+        Variant::new(variant(job, name))
             .with("kernel", job.name())
             .with("seats", name)
             .with("threads", cpus.len())
-            .on(cpus, pair.relation);
-        design.variants.push(variant);
-    }
-    if pair.candidate.is_some() {
-        design.contrasts.push(Contrast::new(reference, reference + 1, "time"));
-    }
+            .on(cpus, pair.relation)
+    };
+    design.group("time", sets.map(variant));
 }
 
 /// Passes of one thread with one thread a seat.
@@ -219,46 +211,43 @@ fn variant(job: Job, seats: &str) -> String {
     format!("{} {seats}", job.name())
 }
 
-/// How many times as fast the candidate is, with its interval, and how firm that stands.
-fn speed_up(results: &Results, job: Job, seats: [&str; 2]) -> Option<(Estimate, Standing)> {
+/// How many times as fast the candidate is, and the ratio of times that says so.
+fn speed_up(results: &Results, job: Job, seats: [&str; 2]) -> Option<(Estimate, ContrastResult)> {
     let judged = results.judged(&variant(job, seats[0]), &variant(job, seats[1]), "time");
-    let ratio = judged.all?;
-    let interval = ratio.interval;
-    let estimate = Estimate {
-        value: 1.0 / ratio.ratio,
-        low: interval.map(|interval| 1.0 / interval.high),
-        high: interval.map(|interval| 1.0 / interval.low),
-    };
-    Some((estimate, judged.standing))
+    let Estimate { value, low, high } = judged.estimate()?;
+    let of = |end: Option<f64>| end.map(|end| 1.0 / end);
+    Some((Estimate { value: 1.0 / value, low: of(high), high: of(low) }, judged))
 }
 
 fn smt_sentence(results: &Results, job: Job, code: &str) -> Option<Sentence> {
-    let (estimate, standing) = speed_up(results, job, [ONE_SEAT, BOTH_SEATS])?;
+    let (estimate, judged) = speed_up(results, job, [ONE_SEAT, BOTH_SEATS])?;
     let printed = |year: &str| {
         let is = |old: &&Historic| {
             old.metric == "speed-up" && old.label.starts_with(code) && old.label.ends_with(year)
         };
-        more(HISTORIC.iter().find(is).map_or(f64::NAN, |old| old.value))
+        numbers::change(HISTORIC.iter().find(is).map_or(f64::NAN, |old| old.value))
     };
     let text = format!(
         "{}: speed of the same work with two threads a core, against one: {} (against SMT switched off: Xeon of 2002 {}, Core i7 of 2009 {})",
         job.name(),
-        told(estimate, more),
+        numbers::estimated_change(&estimate),
         printed("2002"),
         printed("2009")
     );
-    Some(standing_as(text, standing))
+    Some(Sentence::about(text, &[judged]))
 }
 
 fn cores_sentence(results: &Results, job: Job) -> Option<Sentence> {
     let alone = results.estimate(&variant(job, ALONE), "time")?;
-    let head = format!("{}: a pass takes {} alone", job.name(), told(alone, duration));
-    let Some((estimate, standing)) = speed_up(results, job, [ALONE, TWO_CORES]) else {
-        return Some(Sentence::shown(head));
+    let head = format!("{}: a pass takes {} alone", job.name(), numbers::estimate(&alone, "ns"));
+    let Some((estimate, judged)) = speed_up(results, job, [ALONE, TWO_CORES]) else {
+        return Some(Sentence::fact(head));
     };
-    let text =
-        format!("{head}; speed of two cores together, against one: {}", told(estimate, more));
-    Some(standing_as(text, standing))
+    let text = format!(
+        "{head}; speed of two cores together, against one: {}",
+        numbers::estimated_change(&estimate)
+    );
+    Some(Sentence::about(text, &[judged]))
 }
 
 fn counter_sentence(results: &Results, job: Job) -> Option<Sentence> {
@@ -271,7 +260,7 @@ fn counter_sentence(results: &Results, job: Job) -> Option<Sentence> {
         ),
         None => format!("{}: {alone:.2} cycles per instruction", job.name()),
     };
-    Some(Sentence::shown(text))
+    Some(Sentence::fact(text))
 }
 
 const THESIS: &str =

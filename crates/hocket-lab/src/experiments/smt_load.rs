@@ -8,14 +8,14 @@ mod sieves;
 mod tcp_stream;
 
 use super::jobs::{NO_SMT, shared_cores};
-use super::words::{more, rate, standing_as, then_and_now, told};
+use super::words::then_and_now;
 use crate::harness::timed::per_op;
 use crate::harness::{
-    About, Apparatus, Axis, Bar, Better, Check, Contrast, ContrastResult, Design, Estimate,
-    Experiment, Fault, Historic, Host, Metric, NamedRatio, NotMeasurable, Parameter, Plot,
-    Relation, Results, Rounds, Sample, Section, Sentence, Size, Standing, Variant, judged_together,
-    ratio_told, ratios_sentence,
+    About, Axis, Bar, Better, Check, ContrastResult, Design, Estimate, Experiment, Fault, Historic,
+    Host, Metric, NamedRatio, NotMeasurable, Opened, Parameter, Plot, Relation, Results, Rounds,
+    Sample, Section, Sentence, Size, Variant, judged_together, ratio_told, ratios_sentence,
 };
+use crate::numbers;
 use chat::Chat;
 use file_server::FileServer;
 use sieves::Sieves;
@@ -198,12 +198,7 @@ impl Experiment for SmtLoad {
         48.0
     }
 
-    fn open(
-        &self,
-        _: &Host,
-        size: Size,
-        design: &Design,
-    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+    fn open(&self, _: &Host, size: Size, design: &Design) -> Opened {
         let mut loads: Vec<(String, Box<dyn Load>)> = Vec::new();
         let mut turns = Vec::new();
         for variant in &design.variants {
@@ -263,20 +258,16 @@ fn cores_of(host: &Host) -> Pair {
 }
 
 fn add_pair(design: &mut Design, kind: Kind, pair: &Pair) {
-    let reference = design.variants.len();
     let most = pair.sets.iter().map(|(_, cpus)| cpus.len()).max().unwrap_or(1);
-    for (name, cpus) in &pair.sets {
-        let variant = Variant::new(variant(kind, name))
+    let variant = |(name, cpus): &(&str, Vec<u32>)| {
+        Variant::new(variant(kind, name))
             .with("load", kind.name())
             .with("seats", name)
             .with("cpus", most)
             .on(cpus, pair.relation)
-            .crowded();
-        design.variants.push(variant);
-    }
-    if pair.sets.len() > 1 {
-        design.contrasts.push(Contrast::new(reference, reference + 1, "rate"));
-    }
+            .crowded()
+    };
+    design.group("rate", pair.sets.iter().map(variant));
 }
 
 fn variant(kind: Kind, seats: &str) -> String {
@@ -313,17 +304,9 @@ impl Found {
     }
 
     /// How many times as much is done on the second set of CPUs.
-    fn speed_up(&self, kind: Kind, seats: [&str; 2]) -> Option<Estimate> {
-        let all = self.contrast(kind, seats)?.all?;
-        Some(Estimate {
-            value: all.ratio,
-            low: all.interval.map(|interval| interval.low),
-            high: all.interval.map(|interval| interval.high),
-        })
-    }
-
-    fn standing(&self, kind: Kind, seats: [&str; 2]) -> Standing {
-        self.contrast(kind, seats).map_or(Standing::NotShown, |contrast| contrast.standing)
+    fn speed_up(&self, kind: Kind, seats: [&str; 2]) -> Option<(&ContrastResult, Estimate)> {
+        let ratio = self.contrast(kind, seats)?;
+        Some((ratio, ratio.estimate()?))
     }
 }
 
@@ -345,28 +328,37 @@ fn instead(seats: [&str; 2]) -> &'static str {
 
 fn smt_sentence(results: &Results, found: &Found, kind: Kind) -> Option<Sentence> {
     let seats = [ONE_SEAT, BOTH_SEATS];
-    let speed_up = found.speed_up(kind, seats)?;
+    let (ratio, speed_up) = found.speed_up(kind, seats)?;
     let rate_of = |seats| results.estimate(&variant(kind, seats), "rate");
     let text = format!(
         "{}: {} with one seat of each core {}, with both {}{}",
         kind.name(),
         kind.operations(),
-        told(rate_of(ONE_SEAT)?, rate),
-        told(speed_up, more),
+        numbers::estimate(&rate_of(ONE_SEAT)?, "1/s"),
+        numbers::estimated_change(&speed_up),
         cpu_time(results, kind, seats)
     );
-    Some(standing_as(text, found.standing(kind, seats)))
+    Some(Sentence::about(text, [ratio]))
 }
 
 fn cores_sentence(results: &Results, found: &Found, kind: Kind) -> Option<Sentence> {
     let seats = [ONE_CORE, TWO_CORES];
     let one = results.estimate(&variant(kind, ONE_CORE), "rate")?;
-    let head = format!("{}: {} on one core {}", kind.name(), kind.operations(), told(one, rate));
-    let Some(speed_up) = found.speed_up(kind, seats) else {
-        return Some(Sentence::shown(head));
+    let head = format!(
+        "{}: {} on one core {}",
+        kind.name(),
+        kind.operations(),
+        numbers::estimate(&one, "1/s")
+    );
+    let Some((ratio, speed_up)) = found.speed_up(kind, seats) else {
+        return Some(Sentence::fact(head));
     };
-    let text = format!("{head}, on two {}{}", told(speed_up, more), cpu_time(results, kind, seats));
-    Some(standing_as(text, found.standing(kind, seats)))
+    let text = format!(
+        "{head}, on two {}{}",
+        numbers::estimated_change(&speed_up),
+        cpu_time(results, kind, seats)
+    );
+    Some(Sentence::about(text, [ratio]))
 }
 
 /// What an operation costs on either set; more CPU time is not more work.
@@ -379,7 +371,7 @@ fn cpu_time(results: &Results, kind: Kind, seats: [&str; 2]) -> String {
 
 fn speed_ups(found: &Found) -> Plot {
     let bar = |kind: Kind, seats: [&str; 2]| {
-        let estimate = found.speed_up(kind, seats)?;
+        let (_, estimate) = found.speed_up(kind, seats)?;
         let group = format!("{} against {}", seats[1], seats[0]);
         Some(Bar { label: kind.name().into(), estimate, group })
     };

@@ -9,8 +9,8 @@ use hocket_machine::clock::monotonic_ns;
 use hocket_machine::pin::current_thread;
 
 use crate::harness::{
-    About, Apparatus, Axis, Bar, Better, Check, Design, Estimate, Experiment, Fault, Historic,
-    Host, Metric, NotMeasurable, Parameter, Plot, Results, Rounds, Sample, Section, Sentence, Size,
+    About, Axis, Bar, Better, Check, Design, Estimate, Experiment, Fault, Historic, Host, Metric,
+    NotMeasurable, Opened, Parameter, Plot, Results, Rounds, Sample, Section, Sentence, Size,
     Variant,
 };
 use limits::{LIMITS, own_threads};
@@ -105,12 +105,7 @@ impl Experiment for ThreadLimit {
         Ok(design)
     }
 
-    fn open(
-        &self,
-        _: &Host,
-        _: Size,
-        design: &Design,
-    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+    fn open(&self, _: &Host, _: Size, design: &Design) -> Opened {
         let counts = design.each(|variant| variant.level("threads").parse::<usize>().ok())?;
         Ok(Box::new(move |variant: usize| measure(counts[variant])))
     }
@@ -122,7 +117,7 @@ impl Experiment for ThreadLimit {
         if let (Some(started), Some(kernel)) = (of("started"), of("kernel-threads")) {
             let each = if started == kernel { "one kernel thread each" } else { "not one each" };
             let time = of("start-time").unwrap_or(f64::NAN);
-            sentences.push(Sentence::shown(format!(
+            sentences.push(Sentence::fact(format!(
                 "{started:.0} threads were started at {time:.1} µs each; the kernel counts {kernel:.0}: {each}"
             )));
         }
@@ -163,7 +158,7 @@ fn smallest(of: impl Fn(&str) -> Option<f64>) -> Option<Sentence> {
     let mut known: Vec<_> = known.collect();
     known.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (value, first) = known.first()?;
-    Some(Sentence::shown(format!(
+    Some(Sentence::fact(format!(
         "about {value:.0} threads are possible; {} ({}) sets the limit",
         first.metric, first.shared
     )))

@@ -9,9 +9,9 @@ use hocket_kernels::pauses::{BlockingShare, Paused, PausedRun, passes_for};
 use super::drawing::{CPU_TIME, Drawing, LONG, SWITCHES, THREADS, TIME, VIEW};
 use super::words::series;
 use crate::harness::{
-    About, Apparatus, Axis, Better, Check, Contrast, Design, Experiment, Fault, Historic, Host,
-    Mark, Metric, NamedRatio, NotMeasurable, Parameter, Plot, Results, Rounds, Sample, Section,
-    Sentence, Size, Variant, ratios_sentence,
+    About, Axis, Better, Check, Contrast, ContrastResult, Design, Experiment, Fault, Historic,
+    Host, Mark, Metric, NamedRatio, NotMeasurable, Opened, Parameter, Plot, Results, Rounds,
+    Sample, Section, Sentence, Size, Variant, ratios_sentence,
 };
 
 /// See [`About`].
@@ -109,12 +109,7 @@ impl Experiment for ThreadScaling {
         28.0
     }
 
-    fn open(
-        &self,
-        _: &Host,
-        size: Size,
-        design: &Design,
-    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+    fn open(&self, _: &Host, size: Size, design: &Design) -> Opened {
         let drawing = Drawing::new().map_err(NotMeasurable::new)?;
         let long = match size {
             Size::Full => Some(Drawing::long().map_err(NotMeasurable::new)?),
@@ -338,20 +333,20 @@ fn rule(results: &Results, share: BlockingShare) -> Option<Sentence> {
     let all = points(results, &kind);
     let near = |threads: f64| all.iter().find(|point| point.0 >= threads);
     let (few, many) = (knee.min(whole), knee.max(whole));
-    let shown = knee != whole
-        && near(few).zip(near(many)).is_some_and(|(a, b)| {
-            results.judged_of(&a.1, &b.1, "piece", all.len() * (all.len() - 1) / 2).is_shown()
-        });
+    let pair = near(few).zip(near(many)).filter(|_| knee != whole);
+    let ratio =
+        pair.map(|(a, b)| results.judged_of(&a.1, &b.1, "piece", all.len() * (all.len() - 1) / 2));
+    let shown = ratio.as_ref().is_some_and(ContrastResult::is_shown);
     let judged =
         if shown || knee == whole { judged } else { format!("{judged}, which is not shown") };
-    let sentence = if shown { Sentence::shown } else { Sentence::not_shown };
-    Some(sentence(format!(
+    let text = format!(
         "blocked for {} % of the time (measured {measured:.0} %): the rule says {cpus} / (1 - {:.2}) = {ruled:.2}, so {:.0} \
          threads; {knee:.0} are enough, {judged}",
         share.as_percent(),
         measured / 100.0,
         whole
-    )))
+    );
+    Some(Sentence::about(text, &ratio))
 }
 
 const SOURCE: &str = "study of 2006 on scaling Java threads, chapters 7.2 and 7.3 (Sun HotSpot 1.5, Windows XP, 2 CPUs)";

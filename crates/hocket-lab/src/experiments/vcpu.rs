@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::siblings::{self, BARE, Pairs, UNDER, hypervisor, pairs_of, variants};
 use crate::harness::{
-    About, Apparatus, Better, Design, Experiment, Host, Metric, NotMeasurable, Parameter, Plot,
+    About, Better, Design, Experiment, Host, Metric, NotMeasurable, Opened, Parameter, Plot,
     Results, Rounds, Section, Sentence, Size, Variant, standard_plots,
 };
 
@@ -78,12 +78,7 @@ impl Experiment for Vcpu {
         47.0
     }
 
-    fn open(
-        &self,
-        _: &Host,
-        size: Size,
-        design: &Design,
-    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+    fn open(&self, _: &Host, size: Size, design: &Design) -> Opened {
         let pairs = pairs_of(design);
         let count = pairs.len();
         let mut pairs = match count {

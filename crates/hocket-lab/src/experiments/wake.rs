@@ -7,14 +7,14 @@ use hocket_machine::class::Class;
 use hocket_machine::clock::{monotonic_ns, sleep_until_ns};
 use hocket_rt::{Signal, SpinCost, Strategy, Wait};
 
-use super::words::duration;
 use crate::harness::lateness::OpenLoop;
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
-    About, Apparatus, Better, Check, Contrast, Design, Experiment, Fault, Host, Metric,
-    NotMeasurable, Parameter, Quantiles, Relation, Results, Rounds, Sample, Section, Sentence,
-    Size, Variant, contrast_sentences,
+    About, Better, Check, Contrast, Design, Experiment, Fault, Host, Metric, NotMeasurable, Opened,
+    Parameter, Quantiles, Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant,
+    contrast_sentences,
 };
+use crate::numbers::quantity;
 
 /// See [`About`].
 pub struct Wake;
@@ -115,12 +115,7 @@ impl Experiment for Wake {
         sentences
     }
 
-    fn open(
-        &self,
-        host: &Host,
-        size: Size,
-        design: &Design,
-    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+    fn open(&self, host: &Host, size: Size, design: &Design) -> Opened {
         let cost = SpinCost::measure();
         let wakes = size.of(WAKES);
         let setups: Vec<Setup> = design
@@ -189,15 +184,16 @@ fn times(results: &Results, class: &str, load: &str) -> Option<Sentence> {
     let ways = Strategy::ALL.into_iter().map(Strategy::name).chain([CLOCK]);
     let one = |way: &str| {
         let variant = format!("{way} {class} {load}");
-        let middle = duration(results.median(&variant, "lateness")?);
+        let middle = quantity(results.median(&variant, "lateness")?, "ns");
         let late = results.median(&variant, "lateness-p99");
-        let late = late.map_or(String::new(), |late| format!(" (99 of 100 {})", duration(late)));
+        let late =
+            late.map_or(String::new(), |late| format!(" (99 of 100 {})", quantity(late, "ns")));
         Some(format!("{way} {middle}{late}"))
     };
     let ways: Vec<String> = ways.filter_map(one).collect();
     let beside = if load == "idle" { "its CPU to itself" } else { "a load on its CPU" };
     let text = format!("{class} class, {beside}: runs after: {}", ways.join(", "));
-    (!ways.is_empty()).then(|| Sentence::shown(text))
+    (!ways.is_empty()).then(|| Sentence::fact(text))
 }
 
 /// One variant, ready to have its turns.

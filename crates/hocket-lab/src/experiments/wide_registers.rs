@@ -5,14 +5,14 @@ mod walk;
 use hocket_machine::clock::sleep_until_ns;
 
 use super::beside::undisturbed;
-use super::words::{duration, told};
 use crate::harness::lateness::OpenLoop;
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
-    About, Apparatus, Axis, Better, Contrast, ContrastResult, Design, Estimate, Experiment, Fault,
-    Host, Metric, NotMeasurable, Parameter, Plot, Results, Rounds, Sample, Section, Sentence,
-    Series, Size, Standing, Variant, contrast_sentence,
+    About, Axis, Better, Contrast, ContrastResult, Design, Estimate, Experiment, Fault, Host,
+    Metric, NotMeasurable, Opened, Parameter, Plot, Results, Rounds, Sample, Section, Sentence,
+    Series, Size, Variant, contrast_sentence,
 };
+use crate::numbers::{self, quantity};
 use walk::{Fill, PIECES, Times, Walk, slow_ns};
 
 /// See [`About`].
@@ -119,12 +119,7 @@ impl Experiment for WideRegisters {
         Ok(design.twinned())
     }
 
-    fn open(
-        &self,
-        host: &Host,
-        size: Size,
-        design: &Design,
-    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+    fn open(&self, host: &Host, size: Size, design: &Design) -> Opened {
         let turns = design.each(|variant| Turn::of(variant, host, size))?;
         Ok(Box::new(move |variant: usize| turns[variant].measure()))
     }
@@ -213,16 +208,19 @@ fn samples(times: &Times) -> Option<Vec<Sample>> {
     Some([time, slow].into_iter().chain(eighths).collect())
 }
 
-/// Whether the library's fill differs from the narrow one.
-fn differs(contrasts: &[ContrastResult], pace: &str) -> bool {
+/// The library's fill against the narrow one.
+fn library_against_narrow<'r>(
+    contrasts: &'r [ContrastResult],
+    pace: &str,
+) -> Option<&'r ContrastResult> {
     let (library, narrow) = (name(Fill::Library, pace), name(Fill::Narrow, pace));
     let is = |c: &&ContrastResult| c.candidate == library && c.reference == narrow;
-    contrasts.iter().find(is).is_some_and(|c| c.standing == Standing::Shown)
+    contrasts.iter().find(is)
 }
 
 /// What a block takes with each fill.
 fn cost(results: &Results, contrasts: &[ContrastResult], pace: &str) -> Option<Sentence> {
-    let time = |fill| Some(told(results.estimate(&name(fill, pace), "time")?, duration));
+    let time = |fill| Some(numbers::estimate(&results.estimate(&name(fill, pace), "time")?, "ns"));
     let head = if pace == PACED { "once a period" } else { "block after block" };
     let (library, narrow, none) = (time(Fill::Library)?, time(Fill::Narrow)?, time(Fill::None)?);
     let text = format!(
@@ -230,12 +228,7 @@ fn cost(results: &Results, contrasts: &[ContrastResult], pace: &str) -> Option<S
          {none}; the CPU's widest registers have {}",
         results.design()?.variants.first()?.level("registers")
     );
-    Some(match differs(contrasts, pace) {
-        true => Sentence::shown(text),
-        false => {
-            Sentence::not_shown(format!("{text}: no difference shown between library and narrow"))
-        }
-    })
+    Some(Sentence::about(text, library_against_narrow(contrasts, pace)))
 }
 
 /// How long the slow beginning lasts, where there is one that narrow fills do not have.
@@ -245,17 +238,17 @@ fn beginning(results: &Results, contrasts: &[ContrastResult]) -> Option<Sentence
     let (first, last) = (of(Fill::Library, EIGHTHS[0])?, of(Fill::Library, EIGHTHS[7])?);
     let beside = match narrow {
         0.0 => "none are with narrow ones".into(),
-        until => format!("with narrow ones until {}", duration(until)),
+        until => format!("with narrow ones until {}", quantity(until, "ns")),
     };
-    (differs(contrasts, PACED) && library > narrow).then(|| {
-        Sentence::shown(format!(
-            "once a period, pieces are slow until {} after a block's beginning with fills by the library, {beside}; \
-             one takes {} in the first eighth and {} in the last",
-            duration(library),
-            duration(first),
-            duration(last)
-        ))
-    })
+    let differ = library_against_narrow(contrasts, PACED).filter(|ratio| ratio.is_shown())?;
+    let text = format!(
+        "once a period, pieces are slow until {} after a block's beginning with fills by the library, {beside}; one \
+         takes {} in the first eighth and {} in the last",
+        quantity(library, "ns"),
+        quantity(first, "ns"),
+        quantity(last, "ns")
+    );
+    (library > narrow).then(|| Sentence::about(text, [differ]))
 }
 
 /// How long a piece takes by its place in the block, a line for each fill.

@@ -239,7 +239,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::harness::{Better, Check, Metric, NotMeasurable, Rounds, Section, TWIN};
+    use crate::harness::{Better, Check, Metric, NotMeasurable, Opened, Rounds, Section, TWIN};
 
     /// `good` measures, `bad` cannot, `odd` reports what is not declared.
     struct Fake;
@@ -267,7 +267,7 @@ mod tests {
             Ok(Design::against_first(variants, "time", rounds))
         }
 
-        fn open(&self, _: &Host, _: Size, _: &Design) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+        fn open(&self, _: &Host, _: Size, _: &Design) -> Opened {
             Ok(Box::new(|variant: usize| match variant {
                 0 => Ok(vec![Sample::new("time", 2.0, 1, Check::Passed)]),
                 1 => Err(Fault::new("it is broken")),

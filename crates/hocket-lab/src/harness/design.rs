@@ -228,6 +228,14 @@ impl Design {
         self
     }
 
+    /// Adds variants of which the first is what the others are compared with in `metric`.
+    pub fn group(&mut self, metric: &str, variants: impl IntoIterator<Item = Variant>) {
+        let reference = self.variants.len();
+        self.variants.extend(variants);
+        let others = reference + 1..self.variants.len();
+        self.contrasts.extend(others.map(|other| Contrast::new(reference, other, metric)));
+    }
+
     /// Whether anything is compared; otherwise the figures are facts.
     pub fn compares(&self) -> bool {
         !self.contrasts.is_empty() || !self.twins.is_empty()

@@ -27,12 +27,7 @@ pub trait Experiment: Sync {
     ///
     /// # Errors
     /// [`NotMeasurable`], as above.
-    fn open(
-        &self,
-        host: &Host,
-        size: Size,
-        design: &Design,
-    ) -> Result<Box<dyn Apparatus>, NotMeasurable>;
+    fn open(&self, host: &Host, size: Size, design: &Design) -> Opened;
 
     /// How long a turn of a quick run takes, more or less: by this and by its turns an experiment gets its share of the
     /// time.
@@ -61,6 +56,9 @@ pub trait Experiment: Sync {
         Vec::new()
     }
 }
+
+/// What [`Experiment::open`] gives: a process start that is prepared, or why there is none.
+pub type Opened = Result<Box<dyn Apparatus>, NotMeasurable>;
 
 /// What measures, in one process start.
 pub trait Apparatus {

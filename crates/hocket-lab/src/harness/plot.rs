@@ -2,8 +2,6 @@
 
 use serde::Serialize;
 
-use super::Quantiles;
-
 /// A figure with its 95 % interval, where there is one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Estimate {
@@ -155,15 +153,6 @@ pub enum Plot {
         series: Vec<Series>,
         /// Places on the x axis.
         marks: Vec<Mark>,
-    },
-    /// Distributions beside each other.
-    Distribution {
-        /// Above it.
-        title: String,
-        /// What is measured.
-        axis: Axis,
-        /// Name and quantiles.
-        series: Vec<(String, Quantiles)>,
     },
     /// Mean ranks, with those joined that cannot be told apart.
     Ranks {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Check, Design, Estimate, Historic, LedgerEntry, Quantiles, Sample, Size, Variant, twin_of,
 };
-use crate::stats::{self, Comparison, Judgement, StartComparison};
+use crate::stats::{self, Comparison, Judgement, MIN_STARTS, StartComparison};
 
 /// One figure of one turn with all that is known of the turn: what the record keeps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -102,18 +102,34 @@ pub struct ContrastResult {
     /// The smallest difference that this run can show between the two, as a ratio minus one; `None`
     /// where no twin tells.
     pub floor: Option<f64>,
-    /// The ratio has no steady state in most process starts: its level changes to the end.
-    pub unsteady: bool,
-    /// What interval, floor and number of starts say, before steadiness and checks.
+    /// What interval, floor, starts, steadiness and checks say together.
     pub judgement: Judgement,
     /// What that comes to.
     pub standing: Standing,
 }
 
+impl Standing {
+    /// What a judgement comes to.
+    fn of(judgement: Judgement) -> Standing {
+        match judgement {
+            Judgement::Shown(_) => Standing::Shown,
+            Judgement::Wrong => Standing::Failed,
+            _ => Standing::NotShown,
+        }
+    }
+}
+
 impl ContrastResult {
     /// Whether a difference is shown: the only place that sentences ask.
     pub fn is_shown(&self) -> bool {
-        self.standing == Standing::Shown
+        self.judgement.is_shown()
+    }
+
+    /// The ratio with its interval.
+    pub fn estimate(&self) -> Option<Estimate> {
+        let all = self.all?;
+        let (low, high) = all.interval.map(|it| (it.low, it.high)).unzip();
+        Some(Estimate { value: all.ratio, low, high })
     }
 }
 
@@ -220,12 +236,11 @@ impl Results {
     /// Candidate against reference, round by round; below 1 the candidate's figure is smaller. For pictures
     /// and estimates; whether a difference is shown says [`Results::judged`].
     pub fn compare(&self, reference: &str, candidate: &str, metric: &str) -> Option<Comparison> {
-        Some(self.measured(reference, candidate, metric, false, 1)?.0.comparison)
+        Some(self.measured(reference, candidate, metric, false, 1)?.comparison)
     }
 
-    /// The comparison, and whether most process starts came to no steady ratio. Rounds before the last change
-    /// of a start's level are left out. The interval covers how process starts differ where there are three or
-    /// more, and the looks that were taken on the way ([`stats::Looks`]). It holds for `of` comparisons at once.
+    /// The comparison over process starts ([`stats::compare_steady`]). Its interval covers the looks that were taken on
+    /// the way ([`stats::Looks`]), and holds for `of` comparisons at once.
     fn measured(
         &self,
         reference: &str,
@@ -233,20 +248,24 @@ impl Results {
         metric: &str,
         quiet: bool,
         of: usize,
-    ) -> Option<(StartComparison, bool)> {
-        let (mut before, mut after) = self.paired_starts(reference, candidate, metric, quiet);
-        let starts = before.len();
-        let steady = before.iter_mut().zip(&mut after).filter_map(settle);
-        let unsteady = starts - steady.count();
+    ) -> Option<StartComparison> {
+        let (before, after) = self.paired_starts(reference, candidate, metric, quiet);
+        self.compared(before, after, of)
+    }
+
+    fn compared(
+        &self,
+        before: Vec<Vec<f64>>,
+        after: Vec<Vec<f64>>,
+        of: usize,
+    ) -> Option<StartComparison> {
         // Bonferroni widens boundaries of several looks by no more than those of one.
         let critical = self.critical() * stats::all_at_once(of) / stats::Z_95;
-        let compared = stats::compare_starts(&before, &after, critical, self.seed)?;
-        // One start of several that was disturbed for a while does not decide.
-        Some((compared, unsteady * 2 > starts))
+        stats::compare_steady(before, after, critical, self.seed)
     }
 
     /// The critical value of an interval of this run, widened for its looks.
-    pub(crate) fn critical(&self) -> f64 {
+    fn critical(&self) -> f64 {
         let looks = self.design().and_then(|design| design.rounds.looks());
         looks.map_or(stats::Z_95, |looks| looks.critical())
     }
@@ -254,7 +273,7 @@ impl Results {
     /// How far a variant measured twice can be from itself, as a ratio minus one. `None` without a twin, or with
     /// too few rounds or process starts.
     pub fn floor(&self, variant: &str, metric: &str) -> Option<f64> {
-        let (twins, _) = self.measured(variant, &twin_of(variant), metric, false, 1)?;
+        let twins = self.measured(variant, &twin_of(variant), metric, false, 1)?;
         stats::floor(&twins).map(f64::exp_m1)
     }
 
@@ -311,21 +330,40 @@ impl Results {
         of: usize,
     ) -> ContrastResult {
         let compared = self.measured(reference, candidate, metric, false, of);
-        let unsteady = compared.is_some_and(|(_, unsteady)| unsteady);
-        let compared = compared.map(|(compared, _)| compared);
-        let floor = self.floor_between([reference, candidate], metric);
-        let judgement = compared
-            .map_or(Judgement::TooFew, |compared| stats::judge(&compared, floor.map(f64::ln_1p)));
-        let standing = match judgement {
-            _ if self.is_wrong() => Standing::Failed,
-            judgement if judgement.is_shown() && !unsteady => Standing::Shown,
-            _ => Standing::NotShown,
-        };
         let rows = || self.rows_of(reference, metric).chain(self.rows_of(candidate, metric));
         let quiet = match rows().any(|row| !row.flags.is_empty()) {
-            true => self.measured(reference, candidate, metric, true, of).map(|(quiet, _)| quiet),
+            true => self.measured(reference, candidate, metric, true, of),
             false => compared,
         };
+        self.result([reference, candidate], metric, compared, quiet)
+    }
+
+    /// A figure that is a ratio by itself, against one: the geometric mean of `variants` round by round. Their floors
+    /// are its floor.
+    pub fn judged_ratio(&self, variants: [&str; 2], metric: &str) -> ContrastResult {
+        let [first, second] = variants;
+        let (before, after) = self.paired_starts(first, second, metric, false);
+        let mean = |(a, b): (&Vec<f64>, &Vec<f64>)| -> Vec<f64> {
+            a.iter().zip(b).map(|(a, b)| (a * b).sqrt()).collect()
+        };
+        let means: Vec<Vec<f64>> = before.iter().zip(&after).map(mean).collect();
+        let ones = means.iter().map(|start| vec![1.0; start.len()]).collect();
+        let compared = self.compared(ones, means, 1);
+        self.result(variants, metric, compared, compared)
+    }
+
+    /// What a comparison comes to: the only way to a [`ContrastResult`].
+    fn result(
+        &self,
+        [reference, candidate]: [&str; 2],
+        metric: &str,
+        compared: Option<StartComparison>,
+        quiet: Option<StartComparison>,
+    ) -> ContrastResult {
+        let floor = self.floor_between([reference, candidate], metric);
+        let wrong = self.is_wrong();
+        let judged = |it: StartComparison| it.judged(floor.map(f64::ln_1p), MIN_STARTS, wrong);
+        let judgement = compared.map_or(Judgement::TooFew, judged);
         ContrastResult {
             reference: reference.into(),
             candidate: candidate.into(),
@@ -334,9 +372,8 @@ impl Results {
             quiet: quiet.map(|quiet| quiet.comparison),
             starts: compared.map_or(0, |compared| compared.starts),
             floor,
-            unsteady,
             judgement,
-            standing,
+            standing: if wrong { Standing::Failed } else { Standing::of(judgement) },
         }
     }
 
@@ -411,22 +448,6 @@ fn within(interval: stats::Interval, values: &[f64]) -> Option<stats::Interval> 
 
 /// Figures of reference and candidate, `[start][round]`.
 pub(crate) type Paired = (Vec<Vec<f64>>, Vec<Vec<f64>>);
-
-/// Levels of a ratio that differ by less count as one.
-const LEVELS_ALIKE: f64 = 0.02;
-
-/// Removes the rounds of one start before its ratio came to its last level; `None` where it came to none.
-fn settle((before, after): (&mut Vec<f64>, &mut Vec<f64>)) -> Option<()> {
-    let ratios: Vec<f64> = before.iter().zip(after.iter()).map(|(a, b)| b / a).collect();
-    let steady = stats::steady(&ratios, LEVELS_ALIKE);
-    if steady.class == stats::Class::TooFew {
-        return Some(());
-    }
-    let from = steady.steady_from()?;
-    before.drain(..from);
-    after.drain(..from);
-    Some(())
-}
 
 #[cfg(test)]
 mod tests {
@@ -519,11 +540,12 @@ mod tests {
         assert!(same.ratio == 1.0 && same.interval.unwrap().contains(1.0));
         let twice = crate::harness::unpaired(&before, &after, "b", "time", 1).unwrap();
         assert!((twice.ratio - 2.0).abs() < 0.01);
-        assert_eq!(same.is_shown(Some(0.01)), Some(false));
-        assert_eq!(twice.is_shown(Some(0.01)), Some(true));
-        assert_eq!((twice.is_shown(Some(1.5)), twice.is_shown(None)), (Some(false), None));
+        assert_eq!(same.judged(Some(0.01), 3), Judgement::NotShown);
+        assert!(twice.judged(Some(0.01), 3).is_more());
+        assert_eq!(twice.judged(Some(1.5), 3), Judgement::BelowFloor);
+        assert_eq!(twice.judged(None, 3), Judgement::TooFew);
         let many = crate::harness::unpaired(&before, &after, "b", "time", 100).unwrap();
-        let width = |it: &crate::harness::Unpaired| it.interval.unwrap().half_width();
+        let width = |it: &crate::stats::Unpaired| it.interval.unwrap().half_width();
         assert!(width(&many) >= width(&twice), "what holds for many at once is wider");
         let floor = crate::harness::floor_of_both(&before, &after, "b", "time").unwrap();
         assert!(floor > 0.0 && floor < 0.05, "{floor}");

@@ -1,38 +1,13 @@
 //! Two runs of one experiment: by how much do they differ?
 //!
-//! Rounds of different runs have nothing in common, so nothing is paired and nothing that differs
-//! between the runs (load, clock, kernel, machine) cancels. What varies most is the process start, so each start
-//! counts once, by the median of its rounds, and the interval is that of two groups of starts ([`crate::stats::welch`]).
+//! Each process start counts once, by the median of its rounds ([`Unpaired`]).
 
 use std::collections::BTreeMap;
 
 use super::{Results, same_definition};
-use crate::stats::{Interval, all_at_once, median, welch};
+use crate::stats::{Unpaired, median};
 
-/// A figure of one run against the same figure of another.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Unpaired {
-    /// The first: the geometric mean over its process starts of their medians.
-    pub before: f64,
-    /// The second.
-    pub after: f64,
-    /// Second divided by first.
-    pub ratio: f64,
-    /// Its 95 % interval; `None` with fewer than three process starts in either, or figures
-    /// that are not above zero.
-    pub interval: Option<Interval>,
-}
-
-impl Unpaired {
-    /// Whether a difference is shown, on machines where the same differs from itself by up to `floor`, as a ratio
-    /// minus one. `None`: it cannot be judged, without process starts or a floor.
-    pub fn is_shown(&self, floor: Option<f64>) -> Option<bool> {
-        let (interval, floor) = (self.interval?, floor?);
-        Some(!interval.contains(1.0) && self.ratio.ln().abs() > floor.ln_1p())
-    }
-}
-
-/// The larger one of the floors of both runs.
+/// The larger one of the floors of both runs, on the logarithmic scale.
 pub fn floor_of_both(
     before: &Results,
     after: &Results,
@@ -40,7 +15,7 @@ pub fn floor_of_both(
     metric: &str,
 ) -> Option<f64> {
     let of = |results: &Results| results.floor_between([variant, variant], metric);
-    Some(of(before)?.max(of(after)?))
+    Some(of(before)?.max(of(after)?).ln_1p())
 }
 
 /// Compares one variant's figure in two runs, as one of `of` comparisons whose intervals hold all at once. `None` where
@@ -52,23 +27,8 @@ pub fn unpaired(
     metric: &str,
     of: usize,
 ) -> Option<Unpaired> {
-    let (a, b) = (by_process(before, variant, metric), by_process(after, variant, metric));
-    let positive = a.iter().chain(&b).all(|median| *median > 0.0);
-    if !positive {
-        let (first, second) = (median(&a)?, median(&b)?);
-        return Some(Unpaired {
-            before: first,
-            after: second,
-            ratio: second / first,
-            interval: None,
-        });
-    }
-    let logs = |medians: &[f64]| medians.iter().map(|median| median.ln()).collect::<Vec<f64>>();
-    let (a, b) = (logs(&a), logs(&b));
-    let (first, second) = (mean(&a)?.exp(), mean(&b)?.exp());
-    let interval = welch(&a, &b, all_at_once(of))
-        .map(|(_, apart)| Interval { low: apart.low.exp(), high: apart.high.exp() });
-    Some(Unpaired { before: first, after: second, ratio: second / first, interval })
+    let of_run = |results| by_process(results, variant, metric);
+    Unpaired::of(&of_run(before), &of_run(after), of)
 }
 
 /// The median of each process start.
@@ -78,10 +38,6 @@ fn by_process(results: &Results, variant: &str, metric: &str) -> Vec<f64> {
         processes.entry(row.process).or_default().push(row.sample.value);
     }
     processes.values().filter_map(|values| median(values)).collect()
-}
-
-fn mean(figures: &[f64]) -> Option<f64> {
-    (!figures.is_empty()).then(|| figures.iter().sum::<f64>() / figures.len() as f64)
 }
 
 /// Why two runs of one experiment cannot be compared, if so.

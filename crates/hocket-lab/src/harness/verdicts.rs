@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::{Axis, Bar, ContrastResult, Design, Plot, Results, Standing};
+use crate::numbers::changed;
 use crate::stats::{Comparison, Judgement, MIN_ROUNDS, MIN_STARTS};
 
 /// One statement of a report.
@@ -15,9 +16,26 @@ pub struct Sentence {
 }
 
 impl Sentence {
-    /// A statement of fact that the rows show.
-    pub fn shown(text: impl Into<String>) -> Sentence {
+    /// A statement of fact that the rows show. What compares goes through [`Sentence::about`].
+    pub fn fact(text: impl Into<String>) -> Sentence {
         Sentence { text: text.into(), standing: Standing::Shown }
+    }
+
+    /// A statement about ratios: shown where one of them is. Where none is, it says so.
+    pub fn about<'r>(
+        text: impl Into<String>,
+        ratios: impl IntoIterator<Item = &'r ContrastResult>,
+    ) -> Sentence {
+        let text = text.into();
+        let standings: Vec<Standing> = ratios.into_iter().map(|ratio| ratio.standing).collect();
+        let has = |standing| standings.contains(&standing);
+        match [Standing::Failed, Standing::Shown].into_iter().find(|standing| has(*standing)) {
+            Some(standing) => Sentence { text, standing },
+            None if text.contains("not shown") || text.contains("no difference shown") => {
+                Sentence::not_shown(text)
+            }
+            None => Sentence::not_shown(format!("{text}: no difference shown")),
+        }
     }
 
     /// A difference that the rows do not show.
@@ -123,15 +141,14 @@ pub fn ratios_sentence(results: &Results, head: &str, pairs: &[NamedRatio]) -> O
     let judged = judged_together(results, pairs);
     let told = judged.iter().map(|(label, ratio)| format!("{label} {}", ratio_told(ratio)));
     let told: Vec<String> = told.collect();
-    let shown = judged.iter().any(|(_, ratio)| ratio.is_shown());
-    let standing = if shown { Standing::Shown } else { Standing::NotShown };
     let text = format!("{head}: {}", told.join(", "));
-    (!judged.is_empty()).then_some(Sentence { text, standing })
+    let ratios = judged.iter().map(|(_, ratio)| ratio);
+    (!judged.is_empty()).then(|| Sentence::about(text, ratios))
 }
 
 /// `-12.1 % [-13.0, -11.2]`, and `(not shown)` where that is no finding.
 pub fn ratio_told(ratio: &ContrastResult) -> String {
-    let told = ratio.all.as_ref().map_or("no round has both".into(), change);
+    let told = ratio.all.as_ref().map_or("no round has both".into(), changed);
     if ratio.is_shown() { told } else { format!("{told} (not shown)") }
 }
 
@@ -144,27 +161,13 @@ pub fn contrast_sentence(contrast: &ContrastResult) -> Sentence {
         Some(all) => {
             format!(
                 "{head}: {}{}{}",
-                change(all),
+                changed(all),
                 undisturbed(contrast, all),
                 reservation(contrast, all)
             )
         }
     };
     Sentence { text, standing: contrast.standing }
-}
-
-/// A ratio as a change in percent with its interval. Always percent, so that the changes of a list can be compared.
-pub fn change(comparison: &Comparison) -> String {
-    let range = comparison.interval.map_or(String::new(), |interval| {
-        format!(" [{}, {}]", percent_change(interval.low), percent_change(interval.high))
-    });
-    format!("{} %{range}", percent_change(comparison.ratio))
-}
-
-/// A ratio as a change in percent, without the sign for percent: `-12.1`, `+549`.
-pub fn percent_change(ratio: f64) -> String {
-    let percent = (ratio - 1.0) * 100.0;
-    if percent.abs() < 100.0 { format!("{percent:+.1}") } else { format!("{percent:+.0}") }
 }
 
 /// The same without the rounds that hold a flagged turn, where there are some and enough are left.
@@ -175,7 +178,7 @@ fn undisturbed(contrast: &ContrastResult, all: &Comparison) -> String {
                 " (the {} undisturbed rounds of {}: {})",
                 quiet.rounds,
                 all.rounds,
-                change(quiet)
+                changed(quiet)
             )
         }
         _ => String::new(),
@@ -183,22 +186,22 @@ fn undisturbed(contrast: &ContrastResult, all: &Comparison) -> String {
 }
 
 fn reservation(contrast: &ContrastResult, all: &Comparison) -> String {
-    let floor = contrast.floor.map(|floor| floor * 100.0);
-    match (contrast.standing, contrast.judgement, floor) {
-        (Standing::Failed, ..) => ": a result was wrong".into(),
-        (_, Judgement::TooFewStarts, _) => {
+    let floor = contrast.floor.map_or(0.0, |floor| floor * 100.0);
+    match contrast.judgement {
+        Judgement::Wrong => ": a result was wrong".into(),
+        Judgement::TooFewStarts => {
             format!(": too few process starts ({}) for a verdict", contrast.starts)
         }
-        (_, Judgement::TooFew, None) if all.interval.is_some() => {
+        Judgement::TooFew if all.interval.is_some() => {
             ": no verdict, neither of the two was measured twice".into()
         }
-        (_, Judgement::TooFew, _) => format!(": too few rounds ({}) for a verdict", all.rounds),
-        _ if contrast.unsteady => ": no verdict, the ratio came to no steady state".into(),
-        (_, Judgement::BelowFloor, Some(floor)) => {
+        Judgement::TooFew => format!(": too few rounds ({}) for a verdict", all.rounds),
+        Judgement::Unsteady => ": no verdict, the ratio came to no steady state".into(),
+        Judgement::BelowFloor => {
             format!(": no difference shown, the same twice differs by up to {floor:.1} %")
         }
-        (Standing::NotShown, ..) => ": no difference shown".into(),
-        _ => String::new(),
+        Judgement::NotShown => ": no difference shown".into(),
+        Judgement::Shown(_) => String::new(),
     }
 }
 

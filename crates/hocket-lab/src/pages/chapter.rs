@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::number::conversion;
 use super::{Flagged, VariantTable, figures};
 use crate::experiments::find;
 use crate::harness::{
@@ -10,6 +9,7 @@ use crate::harness::{
     Sentence, Standing, TWIN, contrast_sentence, contrast_sentences, framed, same_definition,
     standard_plots,
 };
+use crate::numbers::conversion;
 use crate::stats::Verdict;
 
 /// One experiment of a run.

@@ -1,7 +1,7 @@
 //! What is compared with what, in as few words as tell it.
 
 use super::plots::Ratio;
-use crate::harness::{ContrastResult, Estimate, Standing};
+use crate::harness::ContrastResult;
 
 /// The ratios of interest as rows of a picture: what two names share is said once, and where several
 /// rows share it and the reference, once above them.
@@ -35,15 +35,13 @@ pub(super) fn ratios(contrasts: &[ContrastResult]) -> Vec<Ratio> {
 }
 
 fn ratio(contrast: &ContrastResult, names: &Names) -> Option<Ratio> {
-    let all = contrast.all?;
-    let ends = all.interval.map(|interval| (interval.low, interval.high)).unzip();
     Some(Ratio {
-        label: super::text::compared(contrast),
+        label: super::tables::compared(contrast),
         name: names.alone(),
         group: String::new(),
-        ratio: Estimate { value: all.ratio, low: ends.0, high: ends.1 },
+        ratio: contrast.estimate()?,
         floor: contrast.floor,
-        shown: contrast.standing == Standing::Shown,
+        shown: contrast.is_shown(),
     })
 }
 
@@ -97,6 +95,7 @@ fn common(a: &str, b: &str) -> (usize, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::harness::Standing;
 
     fn contrast(candidate: &str, reference: &str, metric: &str) -> ContrastResult {
         ContrastResult {
@@ -107,7 +106,6 @@ mod tests {
             quiet: None,
             starts: 0,
             floor: None,
-            unsteady: false,
             judgement: crate::stats::Judgement::TooFew,
             standing: Standing::NotShown,
         }

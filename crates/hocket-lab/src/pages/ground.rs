@@ -3,10 +3,11 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::number::count;
 use super::page::{GROUND, heading};
 use super::{Chapter, Flagged, Lab};
-use crate::report::shared::{facts, grants, plain, topology};
+use crate::foreign::plain;
+use crate::numbers::counted;
+use crate::report::shared::{facts, grants, topology};
 
 /// The heading of the section.
 pub(super) const TITLE: &str = "What the figures rest on";
@@ -75,7 +76,7 @@ fn limits(lab: &Lab<'_>) -> Markup {
         Some(_) => format!("waited for a CPU for more than {} of the turn", share("waited_share")),
         None => {
             let times = number("involuntary_switches");
-            let times = times.map_or("?".into(), |n| count(n as usize, "time"));
+            let times = times.map_or("?".into(), |n| counted(n as usize, "time"));
             format!("was put aside {times} or more")
         }
     };

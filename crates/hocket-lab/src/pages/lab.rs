@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::Chapter;
-use super::number::percent;
+use crate::foreign::plain;
 use crate::harness::{Results, Section, Standing};
-use crate::report::shared::plain;
+use crate::numbers::{capital, counted, percent, quantity};
 use crate::store::RunRecord;
 
 /// The id of the experiment that measures one thing twice.
@@ -108,11 +108,7 @@ impl<'a> Lab<'a> {
             n => Some(format!("{n} {words}")),
         };
         let said: Vec<String> = kinds.into_iter().filter_map(words).collect();
-        format!(
-            "{}: {}",
-            super::number::count(self.answers().count(), "experiment"),
-            said.join(", ")
-        )
+        format!("{}: {}", counted(self.answers().count(), "experiment"), said.join(", "))
     }
 
     /// What was found, as a title: the answer of a single experiment, or how many have one.
@@ -120,7 +116,7 @@ impl<'a> Lab<'a> {
         let mut answers = self.answers();
         match (answers.next(), answers.next()) {
             (None, _) => "The smallest difference that this machine can show".into(),
-            (Some(only), None) => super::number::capital(&plain(&only.headline().text)),
+            (Some(only), None) => capital(&plain(&only.headline().text)),
             _ => self.tally(),
         }
     }
@@ -156,9 +152,8 @@ impl<'a> Lab<'a> {
             .meta("/clock/check/clocksource/value")
             .and_then(Value::as_str)
             .unwrap_or("of unknown source");
-        let time = |value: Option<f64>| {
-            value.map_or("an unknown time".into(), |ns| super::number::quantity(ns, "ns"))
-        };
+        let time =
+            |value: Option<f64>| value.map_or("an unknown time".into(), |ns| quantity(ns, "ns"));
         let backward = match number("/clock/check/backward_steps") {
             Some(0.0) => "never backwards".into(),
             Some(n) => format!("{n:.0} times backwards"),

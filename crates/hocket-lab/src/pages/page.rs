@@ -1,13 +1,12 @@
 //! The page that holds it all together.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{DOCTYPE, Markup, html};
 use serde_json::Value;
 
+use super::plots::STYLE;
 use super::{Lab, ground, plots, section, summary};
-use crate::report::shared::{choice, palette_css, plain};
-
-/// What bench reports use as well, and what pictures of the lab need besides.
-const STYLE: &str = concat!(include_str!("../report/style.css"), include_str!("style.css"));
+use crate::foreign::plain;
+use crate::report::shared::{choice, head};
 
 /// Places of the page.
 pub(super) const VERDICTS: &str = "verdicts";
@@ -33,7 +32,7 @@ pub fn html(lab: &Lab<'_>) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
-            (head(lab))
+            (head(&format!("{} – hocket lab", lab.title()), "", &[&plots::heat_css(), STYLE]))
             body {
                 (top(lab))
                 main {
@@ -47,21 +46,6 @@ pub fn html(lab: &Lab<'_>) -> String {
         }
     };
     page.into_string()
-}
-
-fn head(lab: &Lab<'_>) -> Markup {
-    html! {
-        head {
-            meta charset="utf-8";
-            meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
-            meta name="viewport" content="width=device-width,initial-scale=1";
-            meta name="color-scheme" content="light dark";
-            title { (lab.title()) " – hocket lab" }
-            link rel="icon" href="data:,";
-            meta name="generator" content="Hocket";
-            style { (PreEscaped(palette_css())) (PreEscaped(plots::heat_css())) (PreEscaped(STYLE)) }
-        }
-    }
 }
 
 fn top(lab: &Lab<'_>) -> Markup {

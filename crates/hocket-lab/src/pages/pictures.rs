@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::section::{COMPARED, definitions};
-use super::{Chapter, Lab, compared, number, plots};
+use super::{Chapter, Lab, compared, plots};
 use crate::harness::Plot;
+use crate::numbers::counted;
 
 /// A plot as a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +44,7 @@ fn of_chapter(lab: &Lab<'_>, chapter: &Chapter<'_>, taken: &mut BTreeSet<String>
     let picture = |(drawn, caption): (plots::Drawn, String)| Picture {
         name: name(chapter.id(), taken),
         title: drawn.title().into(),
-        svg: drawn.file(&caption),
+        svg: drawn.file("hocket lab", &caption),
     };
     drawn.into_iter().map(picture).collect()
 }
@@ -80,7 +81,7 @@ fn caption(lab: &Lab<'_>, chapter: &Chapter<'_>, plot: Option<&Plot>) -> String 
     let cpus = lab
         .meta("/cpus")
         .and_then(Value::as_array)
-        .map_or(String::new(), |cpus| format!(", {}", number::count(cpus.len(), "CPU")));
+        .map_or(String::new(), |cpus| format!(", {}", counted(cpus.len(), "CPU")));
     format!(
         "{}: {} {} Source: {}, {}; machine: {}{cpus}.",
         chapter.id(),

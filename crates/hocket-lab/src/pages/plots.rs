@@ -11,24 +11,30 @@ mod rows;
 
 mod bars;
 mod dumbbell;
-mod distribution;
 mod lines;
 mod heat;
 mod ranks;
 mod timeline;
 mod forest;
+mod ridges;
 
 mod standalone;
 
 use maud::{Markup, html};
 
-pub(super) use forest::{Ratio, drawn as forest};
-pub(super) use heat::css as heat_css;
-pub use standalone::PICTURE_MARK;
+pub(crate) use forest::{Ratio, drawn as forest};
+pub(crate) use heat::css as heat_css;
+pub(crate) use ridges::{Ridge, drawn as ridges};
+pub(crate) use timeline::{Stretch, Timeline};
 
-use super::number;
 use crate::harness::{Bar, Estimate, Plot, Series};
+use crate::numbers::round;
+use crate::table::Table;
 use ink::{Drawing, KINDS, px, shape};
+
+/// The style of all pages, and of pictures.
+pub(crate) const STYLE: &str =
+    concat!(include_str!("../report/style.css"), include_str!("style.css"));
 
 /// For which width a picture is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +43,8 @@ enum Room {
     Wide,
     /// A phone.
     Narrow,
+    /// So many desks: it scrolls.
+    Long(usize),
 }
 
 impl Room {
@@ -44,12 +52,13 @@ impl Room {
         match self {
             Room::Wide => 920.0,
             Room::Narrow => 380.0,
+            Room::Long(desks) => 920.0 * desks as f64,
         }
     }
 }
 
 /// A picture with what belongs to it.
-pub(super) struct Drawn {
+pub(crate) struct Drawn {
     title: String,
     wide: Drawing,
     narrow: Drawing,
@@ -57,24 +66,16 @@ pub(super) struct Drawn {
     table: Table,
 }
 
-/// The figures of a picture.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Table {
-    /// Over the columns.
-    pub heads: Vec<String>,
-    /// As many cells each.
-    pub rows: Vec<Vec<String>>,
-}
-
 /// What a mark means.
-struct Key {
+#[derive(Clone)]
+pub(crate) struct Key {
     class: String,
     kind: usize,
     words: String,
 }
 
 impl Key {
-    fn mark(class: &str, kind: usize, words: &str) -> Key {
+    pub(crate) fn mark(class: &str, kind: usize, words: &str) -> Key {
         Key { class: class.into(), kind, words: words.into() }
     }
 
@@ -94,7 +95,7 @@ fn values_of(estimate: &Estimate) -> impl Iterator<Item = f64> + use<> {
 }
 
 /// Draws a plot; `None` where it holds nothing.
-pub(super) fn drawn(plot: &Plot) -> Option<Drawn> {
+pub(crate) fn drawn(plot: &Plot) -> Option<Drawn> {
     let drawn = match plot {
         Plot::Dumbbell { title, unit, rows } => dumbbell::drawn(title, unit, rows),
         Plot::Heat { title, unit, rows, columns, cells, borders } => {
@@ -102,23 +103,22 @@ pub(super) fn drawn(plot: &Plot) -> Option<Drawn> {
         }
         Plot::Lines { title, x, y, series, marks } => match only_place(series) {
             Some(at) => {
-                let title = format!("{title}: {} {}", number::round(at), x.title);
+                let title = format!("{title}: {} {}", round(at), x.title);
                 bars::drawn(&title, y, &points(series))
             }
             None => lines::drawn(title, x, y, series, marks),
         },
-        Plot::Distribution { title, axis, series } => distribution::drawn(title, axis, series),
         Plot::Ranks { title, ranks, critical_difference } => {
             ranks::drawn(title, ranks, *critical_difference)
         }
-        Plot::Timeline { title, lanes, spans } => timeline::drawn(title, lanes, spans),
+        Plot::Timeline { title, lanes, spans } => timeline::of(title, lanes, spans).drawn(),
         Plot::Bars { title, axis, bars } => bars::drawn(title, axis, bars),
     };
     (!drawn.table.rows.is_empty()).then_some(drawn)
 }
 
 /// The place on the x axis that all points share, where lines would be dots above each other.
-pub(super) fn only_place(series: &[Series]) -> Option<f64> {
+pub(crate) fn only_place(series: &[Series]) -> Option<f64> {
     let mut places = series.iter().flat_map(|one| one.points.iter().map(|point| point.0));
     let first = places.next().filter(|place| place.is_finite())?;
     places.all(|place| place == first).then_some(first)
@@ -135,18 +135,24 @@ fn points(series: &[Series]) -> Vec<Bar> {
 const TOLD: usize = 12;
 
 impl Drawn {
+    /// Nothing.
+    pub(crate) fn empty(title: &str) -> Drawn {
+        let (wide, narrow) = (Drawing::empty(), Drawing::empty());
+        Drawn { title: title.into(), wide, narrow, legend: Vec::new(), table: Table::default() }
+    }
+
     /// What is above it.
-    pub(super) fn title(&self) -> &str {
+    pub(crate) fn title(&self) -> &str {
         &self.title
     }
 
     /// Its figures.
-    pub(super) fn table(&self) -> &Table {
+    pub(crate) fn table(&self) -> &Table {
         &self.table
     }
 
     /// Picture, legend and table; `source` says where the figures are from.
-    pub(super) fn figure(&self, source: &Markup) -> Markup {
+    pub(crate) fn figure(&self, source: &Markup) -> Markup {
         let about = self.about();
         let scrolls = self.narrow.width == 0.0;
         html! {
@@ -185,28 +191,6 @@ impl Drawn {
         let more =
             if more > 0 { format!("; {more} rows more in the table below") } else { String::new() };
         format!("{}: {}{more}.", heads.trim(), told.join("; "))
-    }
-}
-
-impl Table {
-    /// As HTML that scrolls where it is too wide; `title` is that of the figure.
-    pub(super) fn html(&self, title: &str) -> Markup {
-        html! {
-            div.scroll tabindex="0" role="group" aria-label={ (ink::plain(title)) ", as a table" } {
-                table {
-                    thead { tr { @for head in &self.heads { @if head.is_empty() { td {} } @else { th scope="col" { (ink::plain(head)) } } } } }
-                    tbody {
-                        @for row in &self.rows {
-                            tr {
-                                @for (at, cell) in row.iter().enumerate() {
-                                    @if at == 0 { th scope="row" { (ink::plain(cell)) } } @else { td { (ink::plain(cell)) } }
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-        }
     }
 }
 

@@ -2,13 +2,12 @@
 
 use maud::{Markup, html};
 
-use super::number::{NONE, capital, digits, estimate, quantity, with_unit};
 use super::page::{back, heading};
 use super::summary::{anchor, class, words};
-use super::text::{contrast_cells, range, sources};
-use super::{Chapter, Lab, Over, VariantFigure, VariantTable, compared, plots};
+use super::{Chapter, Lab, Over, VariantTable, compared, plots, tables};
+use crate::foreign::plain;
 use crate::harness::{Plot, Section, Sentence, Standing};
-use crate::report::shared::plain;
+use crate::numbers::capital;
 
 /// A section with its experiments.
 pub(super) fn section(
@@ -85,9 +84,7 @@ fn titles(plot: &Plot) -> Vec<&str> {
         | Plot::Ranks { title, .. }
         | Plot::Timeline { title, .. } => vec![title],
         Plot::Lines { title, x, y, .. } => vec![title, &x.title, &y.title],
-        Plot::Distribution { title, axis, .. } | Plot::Bars { title, axis, .. } => {
-            vec![title, &axis.title]
-        }
+        Plot::Bars { title, axis, .. } => vec![title, &axis.title],
     }
 }
 
@@ -102,23 +99,7 @@ fn contrasts(lab: &Lab<'_>, chapter: &Chapter<'_>) -> Markup {
             (plots::forest(COMPARED, &ratios).figure(&source(lab, chapter)))
             details {
                 summary { "Ratios with and without the disturbed rounds" }
-                div.scroll tabindex="0" role="region" aria-label={ "Ratios of " (plain(chapter.id())) } {
-                    table {
-                        thead { tr { @for head in ["Compared", "all rounds", "undisturbed rounds", "the same twice", "verdict"] { th scope="col" { (head) } } } }
-                        tbody { @for contrast in &chapter.contrasts { (contrast_row(contrast)) } }
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn contrast_row(contrast: &crate::harness::ContrastResult) -> Markup {
-    let cells = contrast_cells(contrast);
-    html! {
-        tr class=(class(contrast.standing)) {
-            @for (at, cell) in cells.iter().enumerate() {
-                @if at == 0 { th scope="row" { (plain(cell)) } } @else { td { (plain(cell)) } }
+                (tables::contrasts(chapter).html(&format!("Ratios of {}", chapter.id())))
             }
         }
     }
@@ -126,33 +107,10 @@ fn contrast_row(contrast: &crate::harness::ContrastResult) -> Markup {
 
 fn variants(chapter: &Chapter<'_>, table: &VariantTable) -> Markup {
     let values = table.rows.iter().any(|row| row.over == Over::Values);
-    let heads = ["median", "95 %", "min", "p99", "max", if values { "values" } else { "rounds" }];
     html! {
-        div.scroll tabindex="0" role="region" aria-label={ (plain(chapter.id())) ": variants in " (plain(&table.metric)) } {
-            table.variants {
-                thead { tr {
-                    th scope="col" { (plain(&with_unit(&table.metric, &table.unit))) }
-                    @for head in heads { th scope="col" { (head) } }
-                } }
-                tbody { @for row in &table.rows { (variant(row)) } }
-            }
-        }
+        (tables::variants(table).html(&format!("{}: variants in {}", chapter.id(), table.metric)))
         @if !table.definition.is_empty() {
             p.small { b { (plain(&table.metric)) } ": " (plain(&table.definition)) @if values { " Minimum and maximum are those of all single values, p99 that of a typical turn." } }
-        }
-    }
-}
-
-fn variant(row: &VariantFigure) -> Markup {
-    html! {
-        tr.reference[row.is_twin] {
-            th scope="row" { (plain(&row.variant)) }
-            td { (digits(row.estimate.value)) }
-            td { (range(&row.estimate)) }
-            td { (digits(row.min)) }
-            td { (row.p99.map_or(NONE.into(), digits)) }
-            td { (digits(row.max)) }
-            td { (row.n) }
         }
     }
 }
@@ -160,22 +118,8 @@ fn variant(row: &VariantFigure) -> Markup {
 fn then_now(chapter: &Chapter<'_>) -> Markup {
     html! {
         @if !chapter.then_now.is_empty() {
-            div.scroll tabindex="0" role="region" aria-label={ "Then and now, " (plain(chapter.id())) } {
-                table {
-                    thead { tr { th scope="col" { "Then and now" } @for head in ["metric", "then", "now"] { th scope="col" { (head) } } } }
-                    tbody {
-                        @for pair in &chapter.then_now {
-                            tr {
-                                th scope="row" { (pair.then.label) }
-                                td { (pair.then.metric) }
-                                td { (quantity(pair.then.value, pair.then.unit)) }
-                                td { (pair.now.map_or_else(|| pair.absent().into(), |now| estimate(&now, pair.then.unit))) }
-                            }
-                        }
-                    }
-                }
-            }
-            @for words in sources(chapter) { p.small { (plain(&words)) } }
+            (tables::then_now(chapter).html(&format!("Then and now, {}", chapter.id())))
+            @for words in tables::sources(chapter) { p.small { (plain(&words)) } }
         }
     }
 }

@@ -1,9 +1,10 @@
 //! The report for one screen: what was found, and what to do. [`super::text()`] has the rest.
 
-use super::grid::{Lines, WIDTH, plain};
 use super::text::{grants, head, mark};
 use super::{Chapter, Lab};
+use crate::foreign::plain;
 use crate::harness::{Sentence, Standing};
+use crate::lines::{Lines, WIDTH, shortened};
 
 /// With at most so many experiments, all their sentences fit on a screen.
 const FEW: usize = 3;
@@ -56,10 +57,7 @@ fn in_lines(lab: &Lab<'_>, out: &mut Lines) {
 /// One line, cut at the width of the screen.
 fn line(id: &str, sentence: &Sentence) -> String {
     let whole = format!("  {}{}: {}", mark(sentence.standing), plain(id), plain(&sentence.text));
-    match whole.chars().count() > WIDTH {
-        true => whole.chars().take(WIDTH - 1).chain(['…']).collect(),
-        false => whole,
-    }
+    shortened(&whole, WIDTH)
 }
 
 /// What follows from the run for who reads it, the most urgent first.
@@ -84,7 +82,7 @@ fn advice(lab: &Lab<'_>) -> Vec<String> {
     if !refused.is_empty() {
         advice.push(format!(
             "The system refused {}; `hocket machine` says why.",
-            super::number::count(refused.len(), "right")
+            crate::numbers::counted(refused.len(), "right")
         ));
     }
     advice.push(

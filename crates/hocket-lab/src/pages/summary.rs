@@ -2,11 +2,11 @@
 
 use maud::{Markup, html};
 
-use super::number::capital;
 use super::page::VERDICTS;
 use super::{Chapter, Lab};
+use crate::foreign::plain;
 use crate::harness::{Sentence, Standing};
-use crate::report::shared::plain;
+use crate::numbers::capital;
 
 /// The smallest difference, then a sentence for each experiment.
 pub(super) fn section(lab: &Lab<'_>) -> Markup {

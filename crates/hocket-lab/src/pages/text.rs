@@ -2,11 +2,9 @@
 
 use serde_json::Value;
 
-use super::grid::Lines;
-use super::number::{NONE, change_with, digits, estimate, percent, quantity, with_unit};
-use super::{Chapter, Lab, Over, VariantTable, plots};
-use crate::harness::{ContrastResult, Estimate, Plot, Standing, contrast_sentence};
-use crate::stats::Comparison;
+use super::{Chapter, Lab, plots, tables};
+use crate::harness::{ContrastResult, Plot, Standing, contrast_sentence};
+use crate::lines::Lines;
 
 /// A plot's table with more rows or columns than this is left to the page.
 const MOST_ROWS: usize = 40;
@@ -101,93 +99,23 @@ fn experiment(chapter: &Chapter<'_>, out: &mut Lines) {
     if !chapter.same_definition {
         out.prose("  ", "(measured by another definition than that of this version; nothing but its rows is shown)");
     }
-    chapter
-        .tables
-        .iter()
-        .filter(|table| !table.rows.is_empty())
-        .for_each(|table| variants(table, out));
+    for table in chapter.tables.iter().filter(|table| !table.rows.is_empty()) {
+        out.blank();
+        out.table("  ", &tables::variants(table));
+    }
     contrasts(chapter, out);
     chapter.plots.iter().for_each(|plot| plot_table(plot, out));
     then_now(chapter, out);
     end(chapter, out);
 }
 
-fn variants(table: &VariantTable, out: &mut Lines) {
-    out.blank();
-    let heads = [
-        with_unit(&table.metric, &table.unit),
-        "median".into(),
-        "95 %".into(),
-        "min".into(),
-        "p99".into(),
-        "max".into(),
-        "n".into(),
-    ];
-    let rows: Vec<Vec<String>> = table
-        .rows
-        .iter()
-        .map(|row| {
-            let over = if row.over == Over::Rounds { "rounds" } else { "values" };
-            vec![
-                row.variant.clone(),
-                digits(row.estimate.value),
-                range(&row.estimate),
-                digits(row.min),
-                row.p99.map_or(NONE.into(), digits),
-                digits(row.max),
-                format!("{} {over}", row.n),
-            ]
-        })
-        .collect();
-    out.table("  ", &heads, &rows);
-}
-
-pub(super) fn range(estimate: &Estimate) -> String {
-    match (estimate.low, estimate.high) {
-        (Some(low), Some(high)) => format!("{} to {}", digits(low), digits(high)),
-        _ => NONE.into(),
-    }
-}
-
-/// Every ratio of interest with and without the disturbed rounds, where the sentences do not say them all.
+/// The ratios of interest, where the sentences do not say them all.
 fn contrasts(chapter: &Chapter<'_>, out: &mut Lines) {
     let said = |contrast: &ContrastResult| chapter.sentences.contains(&contrast_sentence(contrast));
-    if chapter.contrasts.iter().all(said) {
-        return;
+    if !chapter.contrasts.iter().all(said) {
+        out.blank();
+        out.table("  ", &tables::contrasts(chapter));
     }
-    out.blank();
-    let heads = ["compared", "all rounds", "undisturbed", "twice the same", ""].map(String::from);
-    let rows: Vec<Vec<String>> = chapter.contrasts.iter().map(contrast_cells).collect();
-    out.table("  ", &heads, &rows);
-}
-
-/// What is compared, both changes, the floor, and what that comes to.
-pub(super) fn contrast_cells(contrast: &ContrastResult) -> Vec<String> {
-    let changed = |c: &Option<Comparison>| match c {
-        Some(c) if c.interval.is_none() => {
-            format!("{} ({} rounds)", change_with(c.ratio, None), c.rounds)
-        }
-        Some(c) => change_with(c.ratio, c.interval.map(|i| (i.low, i.high))),
-        None => NONE.into(),
-    };
-    let standing = match contrast.standing {
-        Standing::Shown => "shown",
-        Standing::NotShown => "no difference shown",
-        Standing::NotMeasurable => "not measurable here",
-        Standing::Failed => "wrong result",
-    };
-    vec![
-        compared(contrast),
-        changed(&contrast.all),
-        changed(&contrast.quiet),
-        contrast.floor.map_or(NONE.into(), percent),
-        standing.into(),
-    ]
-}
-
-/// `time: b against a`.
-pub(super) fn compared(contrast: &ContrastResult) -> String {
-    format!("{}: {} against {}", contrast.metric, contrast.candidate, contrast.reference)
 }
 
 /// Plots that say more than the tables above.
@@ -206,7 +134,7 @@ fn plot_table(plot: &Plot, out: &mut Lines) {
         );
         return;
     }
-    out.table("  ", &table.heads, &table.rows);
+    out.table("  ", table);
 }
 
 fn then_now(chapter: &Chapter<'_>, out: &mut Lines) {
@@ -214,33 +142,10 @@ fn then_now(chapter: &Chapter<'_>, out: &mut Lines) {
         return;
     }
     out.blank();
-    let heads = ["then and now", "then", "now"].map(String::from);
-    let row = |pair: &super::ThenNow| {
-        let now =
-            pair.now.map_or_else(|| pair.absent().into(), |now| estimate(&now, pair.then.unit));
-        vec![pair.then.label.into(), quantity(pair.then.value, pair.then.unit), now]
-    };
-    out.table("  ", &heads, &chapter.then_now.iter().map(row).collect::<Vec<_>>());
-    for words in sources(chapter) {
+    out.table("  ", &tables::then_now(chapter));
+    for words in tables::sources(chapter) {
         out.prose("    ", &words);
     }
-}
-
-/// Definition and source of the old figures, each once.
-pub(super) fn sources(chapter: &Chapter<'_>) -> Vec<String> {
-    let mut said: Vec<String> = Vec::new();
-    for pair in &chapter.then_now {
-        let words = format!(
-            "Then: {} Source: {}.{}",
-            pair.then.definition,
-            pair.then.source.trim_end_matches('.'),
-            pair.then.differs.map_or(String::new(), |what| format!(" Not compared: {what}"))
-        );
-        if !said.contains(&words) {
-            said.push(words);
-        }
-    }
-    said
 }
 
 fn end(chapter: &Chapter<'_>, out: &mut Lines) {

@@ -8,8 +8,6 @@
 //! per column of samples. Unknown fields are ignored on reading, so a later writer may add some
 //! without a new [`FORMAT`]; a change of meaning needs a new one.
 
-#[doc(hidden)]
-pub mod fixture;
 mod json;
 mod store;
 

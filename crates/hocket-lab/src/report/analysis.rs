@@ -4,12 +4,12 @@ use hocket_trace::Misses;
 
 use std::collections::BTreeMap;
 
-use super::numbers::{count, plain};
+use crate::foreign::plain;
 use crate::harness::TWIN;
+use crate::numbers::count;
 use crate::record::{BenchRecord, Noise, Round, Variant};
 use crate::stats::{
-    self, MIN_ROUNDS, Proportion, StartComparison, Summary, Z_95, compare_starts, judge,
-    quantile_sorted, ratio_of_starts,
+    self, MIN_ROUNDS, Proportion, StartComparison, Summary, Z_95, compare_steady, quantile_sorted,
 };
 
 /// Process starts below which no difference is shown. Three would do if places in memory were normal; five hold
@@ -68,11 +68,10 @@ pub struct Measured {
     /// Medians of the block time against the reference's; `None` for the reference itself. The intervals of
     /// all variants hold at once ([`stats::all_at_once`]).
     pub typical: Option<StartComparison>,
-    /// The ratio of the 99 % quantiles of the block time.
-    pub tail: Option<f64>,
-    /// The ratio of the medians without the rounds in which either was disturbed, and the number of rounds
-    /// left; `None` where these are all or too few.
-    pub undisturbed: Option<(f64, usize)>,
+    /// The same of the 99 % quantiles.
+    pub tail: Option<StartComparison>,
+    /// That of the medians without the rounds in which either was disturbed; `None` where these are all or too few.
+    pub undisturbed: Option<StartComparison>,
 }
 
 impl Measured {
@@ -187,8 +186,18 @@ impl<'a> Analysis<'a> {
         Some(match (row.variant.twin, cannot_differ(self.record, row.variant)) {
             (true, _) => Judgement::Twin,
             (_, true) => Judgement::SameHere,
-            _ => Judgement::Judged(judged(&compared, self.floor)),
+            _ => Judgement::Judged(self.judged(&compared, self.floor)),
         })
+    }
+
+    /// The one judgement, with the process starts that a bench needs.
+    pub(super) fn judged(&self, it: &StartComparison, floor: Option<f64>) -> stats::Judgement {
+        it.judged(floor, ENOUGH_STARTS, self.is_wrong())
+    }
+
+    /// Whether a part of the session was not computed: then a variant may be fast because it is silent.
+    pub fn is_wrong(&self) -> bool {
+        self.record.contained.iter().any(|it| it.failed > 0 || it.panic.is_some())
     }
 
     /// The critical value of intervals that hold at once for every variant that is judged.
@@ -202,14 +211,6 @@ impl<'a> Analysis<'a> {
         let first = self.rows.first()?.variant;
         let all = || round_figures(first, 0.5, any).map(|(_, figure)| figure);
         Some((all().reduce(f64::min)?, all().reduce(f64::max)?))
-    }
-}
-
-/// What a comparison shows beside this floor, with enough process starts.
-pub(super) fn judged(compared: &StartComparison, floor: Option<f64>) -> stats::Judgement {
-    match compared.starts < ENOUGH_STARTS {
-        true => stats::Judgement::TooFewStarts,
-        false => judge(compared, floor),
     }
 }
 
@@ -311,7 +312,7 @@ fn ascending(samples: impl Iterator<Item = i64>) -> Vec<f64> {
 }
 
 /// Quantile `q` of the block time in each round that `keep` wants.
-fn round_figures(
+pub(super) fn round_figures(
     variant: &Variant,
     q: f64,
     keep: fn(&Round) -> bool,
@@ -322,7 +323,7 @@ fn round_figures(
     })
 }
 
-fn any(_: &Round) -> bool {
+pub(super) fn any(_: &Round) -> bool {
     true
 }
 
@@ -339,28 +340,34 @@ struct Against<'a> {
 
 impl Against<'_> {
     fn typical(&self, variant: &Variant) -> Option<StartComparison> {
-        let (before, after) = self.paired(variant, 0.5, any)?;
-        compare_starts(&before, &after, self.critical, self.seed)
+        self.compared(variant, 0.5, any, self.critical)
     }
 
-    fn tail(&self, variant: &Variant) -> Option<f64> {
-        let (before, after) = self.paired(variant, 0.99, any)?;
-        ratio_of_starts(&before, &after)
+    fn tail(&self, variant: &Variant) -> Option<StartComparison> {
+        self.compared(variant, 0.99, any, self.critical)
     }
 
-    fn undisturbed(&self, variant: &Variant) -> Option<(f64, usize)> {
-        let (before, after) = self.paired(variant, 0.5, quiet)?;
-        let rounds: usize = after.iter().map(Vec::len).sum();
-        let all = self.reference?.rounds.len();
-        let ratio = ratio_of_starts(&before, &after)?;
-        (rounds >= MIN_ROUNDS && rounds < all).then_some((ratio, rounds))
+    fn undisturbed(&self, variant: &Variant) -> Option<StartComparison> {
+        let compared = self.compared(variant, 0.5, quiet, self.critical)?;
+        let rounds = compared.comparison.rounds;
+        (rounds >= MIN_ROUNDS && rounds < self.reference?.rounds.len()).then_some(compared)
     }
 
     /// The twin is one comparison, whatever else is judged.
     fn floor(&self, record: &BenchRecord) -> Option<f64> {
         let twin = record.variants.iter().find(|variant| variant.twin)?;
-        let (before, after) = self.paired(twin, 0.5, any)?;
-        stats::floor(&compare_starts(&before, &after, Z_95, self.seed)?)
+        stats::floor(&self.compared(twin, 0.5, any, Z_95)?)
+    }
+
+    fn compared(
+        &self,
+        variant: &Variant,
+        q: f64,
+        keep: fn(&Round) -> bool,
+        critical: f64,
+    ) -> Option<StartComparison> {
+        let (before, after) = self.paired(variant, q, keep)?;
+        compare_steady(before, after, critical, self.seed)
     }
 
     fn paired(&self, variant: &Variant, q: f64, keep: fn(&Round) -> bool) -> Option<Paired> {

@@ -4,8 +4,9 @@ use hocket_trace::cause::Cause;
 use maud::{Markup, html};
 
 use super::analysis::{Analysis, Row};
-use super::numbers::{count, plain};
 use super::palette::STRIPS;
+use crate::foreign::plain;
+use crate::numbers::count;
 use crate::record::{Explained, Variant};
 
 /// Explanations of single blocks that are shown for a variant.

@@ -6,7 +6,8 @@
 use maud::{Markup, html};
 use serde_json::{Map, Number, Value};
 
-use super::numbers::{listed, plain};
+use crate::foreign::plain;
+use crate::numbers::listed;
 use crate::record::{BenchRecord, ThreadGrant};
 
 /// What fits into a column.
@@ -318,20 +319,5 @@ mod tests {
         flatten("clocks", &json!({"0": cpu("a"), "1": cpu("a"), "2": cpu("b")}), &mut lines);
         let said: Vec<String> = lines.iter().map(|l| format!("{}={}", l.name, l.says)).collect();
         assert_eq!(said, ["clocks, governor=a and b"]);
-    }
-
-    #[test]
-    fn a_machine_of_another_shape_draws_nothing_and_does_not_panic() {
-        for machine in [
-            json!(null),
-            json!([1]),
-            json!({"topology": {"packages": [{"cores": [7]}], "cores": "x"}}),
-        ] {
-            facts(&machine);
-            grants(&machine);
-            let mut record = crate::record::fixture::example(1);
-            record.machine = machine;
-            topology(&record);
-        }
     }
 }

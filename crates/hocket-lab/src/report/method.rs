@@ -3,8 +3,9 @@
 use maud::{Markup, html};
 
 use super::analysis::{Analysis, ENOUGH_STARTS};
-use super::numbers::{count, listed, percent, plain, shell, us};
 use super::verdict::none_allows;
+use crate::foreign::plain;
+use crate::numbers::{capital, count, listed, percent, quantity, us};
 use crate::record::{Round, ThreadGrant};
 use crate::stats::{MIN_ROUNDS, median};
 
@@ -42,10 +43,10 @@ pub(super) fn method(analysis: &Analysis) -> Markup {
                 (fact("Smallest step of the clock", &format!("{} ns", record.clock.resolution_ns)))
                 (fact("Cost of reading it", &format!("{:.0} ns", record.clock.read_cost_ns)))
                 @if let Some(gap) = record.clock.longest_gap_ns {
-                    (fact("Longest gap in a busy loop", &format!("{} µs", us(gap as f64, 1))))
+                    (fact("Longest gap in a busy loop", &quantity(gap as f64, "ns")))
                 }
                 @if let Some((low, high)) = analysis.drift_ns() {
-                    (fact("First variant's median per round", &format!("{} to {} µs", us(low, 0), us(high, 0))))
+                    (fact("First variant's median per round", &format!("{} to {} µs", us(low), us(high))))
                 }
                 (fact("Disturbed turns", &format!("{} of {}", analysis.turns.disturbed, analysis.turns.all)))
                 (fact("Units, edges, longest chain", &format!("{}, {}, {}", record.session.units, record.session.edges, record.session.critical_path_units)))
@@ -179,11 +180,6 @@ pub(super) fn limits(analysis: &Analysis) -> Markup {
     }
 }
 
-fn capital(words: &str) -> String {
-    let mut letters = words.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
-}
-
 /// The command that measures again.
 pub(super) fn repeat(analysis: &Analysis) -> Markup {
     html! {
@@ -191,5 +187,26 @@ pub(super) fn repeat(analysis: &Analysis) -> Markup {
             h2 { "Repeat it" }
             pre data-copy { (plain(&shell(&analysis.record.command))) }
         }
+    }
+}
+
+/// Command arguments so that a shell reads them back as they are.
+fn shell(command: &[String]) -> String {
+    let safe = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
+    let quoted = |word: &String| {
+        let bare = !word.is_empty() && word.chars().all(safe);
+        if bare { word.clone() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+    };
+    command.iter().map(quoted).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shell;
+
+    #[test]
+    fn commands_survive_a_shell() {
+        let command = ["hocket", "bench", "my songs/it's.toml", ""].map(String::from);
+        assert_eq!(shell(&command), r"hocket bench 'my songs/it'\''s.toml' ''");
     }
 }

@@ -5,23 +5,23 @@
 //!
 //! The page of [`html`] needs nothing but itself: no network, no fonts, no scripts from elsewhere
 //! (a content security policy in it says so to the browser). It can be read without scripts;
-//! they add a readout and a magnifier for the timelines.
+//! they remember the theme and copy the command.
 
 mod analysis;
+mod baseline;
 mod causes;
-mod comparison;
+mod distributions;
 mod machine;
 mod method;
-mod numbers;
 mod page;
 mod palette;
-mod scale;
 mod tables;
 mod text;
 mod timeline;
 mod verdict;
 
 pub use analysis::{Analysis, Judgement, Measured, Row, Turns, Wake};
+pub use baseline::{Baseline, baseline_misfit};
 pub use page::{html, svg_comparison};
 pub use text::text_table;
 
@@ -34,9 +34,8 @@ pub fn theme_css() -> String {
 /// Parts that the pages of the lab use as well.
 pub(crate) mod shared {
     pub(crate) use super::machine::{facts, grants, seats as topology};
-    pub(crate) use super::numbers::{count, grouped, plain, us};
-    pub(crate) use super::page::choice;
-    pub(crate) use super::palette::{STRIPS, css as palette_css, light};
+    pub(crate) use super::page::{choice, head};
+    pub(crate) use super::palette::{STRIPS, light, strips};
 }
 
 pub use verdict::{Headline, Holding};

@@ -4,18 +4,20 @@ use hocket_trace::BlockTrace;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::analysis::{Analysis, Measured, Row};
-use super::numbers::{count, plain, starts, us};
 use super::timeline::Strips;
 use super::verdict::{Headline, Holding};
-use super::{causes, comparison, machine, method, palette, tables, timeline};
+use super::{causes, distributions, machine, method, palette, tables, timeline};
+use crate::foreign::plain;
+use crate::numbers::{count, counted, quantity};
+use crate::pages::plots::{Drawn, STYLE};
 use crate::record::{BenchRecord, SessionFacts, Variant};
+use crate::table::Table;
 
-const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
 /// Digest of [`SCRIPT`], so that the browser runs this script and no other, whatever text a
 /// record may hold. tests/report.rs computes it again and says the new one after a change.
-const SCRIPT_SHA256: &str = "sha256-6iIxRmGHXrAnitiPAMXDdKhEGvGQ5OMPokKeu/p3bds=";
+const SCRIPT_SHA256: &str = "sha256-rnuncuWUS3dlk71qWI29Ax8n/xzXGgcdXkiHCiT1vFQ=";
 
 /// How many variants get timelines; the record holds those of all.
 const MOST_TIMELINES: usize = 4;
@@ -29,13 +31,13 @@ pub fn html(record: &BenchRecord) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
-            (head(record))
+            (head(&format!("{} – hocket bench", plain(&record.session.name)), &format!("script-src '{SCRIPT_SHA256}'; "), &[STYLE]))
             body {
                 (top(&analysis))
                 main {
                     (verdict(&headline))
-                    (distributions(&analysis))
-                    (tables::historic(&analysis))
+                    (blocks(&analysis))
+                    (then_and_now(&analysis))
                     (timelines(&analysis))
                     (machine_section(&analysis))
                     (method::method(&analysis))
@@ -50,14 +52,19 @@ pub fn html(record: &BenchRecord) -> String {
     page.into_string()
 }
 
-/// The comparison of all variants as one SVG file, readable on light and on dark pages.
+/// The distributions of all variants as one SVG file, readable on light and on dark pages.
 pub fn svg_comparison(record: &BenchRecord) -> String {
-    comparison::standalone(&Analysis::of(record))
+    let analysis = Analysis::of(record);
+    let verdict = analysis.headline().verdict;
+    let caption = format!("{}: {verdict}", record.session.name);
+    let drawn = distributions::ready(&analysis);
+    drawn.unwrap_or_else(|| Drawn::empty("Nothing was measured")).file("hocket bench", &caption)
 }
 
-fn head(record: &BenchRecord) -> Markup {
+/// The head of a page that loads nothing. `scripts` is what the browser may run, as a directive of its policy.
+pub(crate) fn head(title: &str, scripts: &str, styles: &[&str]) -> Markup {
     let policy = format!(
-        "default-src 'none'; style-src 'unsafe-inline'; script-src '{SCRIPT_SHA256}'; img-src data:; base-uri 'none'; form-action 'none'"
+        "default-src 'none'; style-src 'unsafe-inline'; {scripts}img-src data:; base-uri 'none'; form-action 'none'"
     );
     html! {
         head {
@@ -65,10 +72,10 @@ fn head(record: &BenchRecord) -> Markup {
             meta http-equiv="Content-Security-Policy" content=(policy);
             meta name="viewport" content="width=device-width,initial-scale=1";
             meta name="color-scheme" content="light dark";
-            title { (plain(&record.session.name)) " – hocket bench" }
+            title { (title) }
             link rel="icon" href="data:,";
             meta name="generator" content="Hocket";
-            style { (PreEscaped(palette::css())) (PreEscaped(STYLE)) }
+            style { (PreEscaped(palette::css())) @for style in styles { (PreEscaped(style)) } }
         }
     }
 }
@@ -82,8 +89,8 @@ fn top(analysis: &Analysis) -> Markup {
             (choice("theme", "Colours", &[("auto", "auto"), ("light", "light"), ("dark", "dark")]))
             h1 { (plain(&record.session.name)) }
             p.setting {
-                (it.frames) " frames at " (it.rate_hz) " Hz · deadline " (us(analysis.period_ns, 0)) " µs · " (it.workers) " workers · "
-                (count(it.blocks_per_variant)) " blocks per variant in " (starts(analysis.starts)) " · " (parts(&record.session))
+                (it.frames) " frames at " (it.rate_hz) " Hz · deadline " (quantity(analysis.period_ns, "ns")) " · " (it.workers) " workers · "
+                (count(it.blocks_per_variant)) " blocks per variant in " (counted(analysis.starts, "process start")) " · " (parts(&record.session))
                 @if !it.disturb.is_empty() { " · beside " (plain(&it.disturb.join(" and "))) }
                 @for shared in &analysis.shared { " · " (shared) }
                 " · " (day(&record.started_at))
@@ -95,9 +102,8 @@ fn top(analysis: &Analysis) -> Markup {
 /// `8 tracks, 2 groups, 1 return`, without what there is none of.
 fn parts(session: &SessionFacts) -> String {
     let named = [(session.tracks, "track"), (session.groups, "group"), (session.returns, "return")];
-    let words = |(n, name): &(usize, &str)| format!("{n} {name}{}", if *n == 1 { "" } else { "s" });
-    let some: Vec<String> = named.iter().filter(|(n, _)| *n > 0).map(words).collect();
-    some.join(", ")
+    let some = named.iter().filter(|(n, _)| *n > 0).map(|(n, name)| counted(*n, name));
+    some.collect::<Vec<String>>().join(", ")
 }
 
 fn day(rfc3339: &str) -> String {
@@ -139,8 +145,9 @@ fn unbroken(text: &str) -> String {
     text.replace(" / ", "\u{a0}/\u{a0}")
 }
 
-fn distributions(analysis: &Analysis) -> Markup {
-    let (ready, took) = (comparison::ready(analysis), comparison::took(analysis));
+fn blocks(analysis: &Analysis) -> Markup {
+    let (ready, took) = (distributions::ready(analysis), distributions::took(analysis));
+    let note = html! { "A logarithmic axis. Each shape is scaled to its own peak." };
     html! {
         @if let Some(ready) = &ready {
             section {
@@ -148,15 +155,50 @@ fn distributions(analysis: &Analysis) -> Markup {
                 div.pictures role="group" aria-label="Distributions of all variants" {
                     @if let Some(took) = &took {
                         (choice("view", "What is drawn", &[("ready", "output ready"), ("took", "block time alone")]))
-                        div.view-ready { (ready.rows()) }
-                        div.view-took { (took.rows()) }
-                    } @else { (ready.rows()) }
-                    (comparison::legend(true))
-                    p.note { "Logarithmic axes. Each shape is scaled to its own peak." }
+                        div.view-ready { (ready.figure(&note)) }
+                        div.view-took { (took.figure(&note)) }
+                    } @else { (ready.figure(&note)) }
                 }
-                (tables::ready(analysis))
+                (titled(tables::READY, &tables::ready(analysis)))
                 (causes::section(analysis))
-                @if took.is_some() { (tables::took(analysis)) (tables::progress(analysis)) }
+                @if took.is_some() { (speeds(analysis)) }
+            }
+        }
+    }
+}
+
+fn titled(title: &str, table: &Table) -> Markup {
+    html! { h3 { (title) } (table.html(title)) }
+}
+
+/// Which variant is faster, and what it leaves to the neighbours.
+fn speeds(analysis: &Analysis) -> Markup {
+    html! {
+        (titled(tables::TOOK, &tables::took(analysis)))
+        @if let Some(changes) = distributions::changes(analysis) { (changes.figure(&html! { (tables::CHANGES) })) }
+        @if let Some(words) = tables::without_disturbed(analysis) { p.note { (words) } }
+        @if let Some(table) = tables::progress(analysis) {
+            (titled(tables::PROGRESS, &table))
+            p.note { "What keeps a block safe may keep others from working: this is the price." }
+        }
+    }
+}
+
+/// The old table beside today's figures in its own terms, where there is one for this session.
+fn then_and_now(analysis: &Analysis) -> Markup {
+    let settings = &analysis.record.settings;
+    let of = |title: &str, table: &Table| html! { div { (titled(title, table)) } };
+    html! {
+        @if let Some(then) = tables::historic(analysis) {
+            section {
+                h2 { "Then and now" }
+                p { (then.definition) " The right-hand figures are this run's in the same terms; machine and software are others, so at most the order of the configurations compares." }
+                p.note { (then.caution(analysis.record.session.tracks, !settings.disturb.is_empty())) }
+                div.then-now {
+                    (of(&format!("2009: \"{}\"", then.project), &tables::then(&then)))
+                    (of("This run", &tables::now(analysis)))
+                }
+                p.note { "2009: " (then.machine) "; " (then.source) ". This run: " (count(settings.blocks_per_variant)) " blocks of " (settings.frames) " frames per variant." }
             }
         }
     }
@@ -176,10 +218,9 @@ fn timelines(analysis: &Analysis) -> Markup {
                 @for (at, row) in chosen.iter().enumerate() {
                     @for (trace, what) in traces(row.variant) {
                         details open[at == 0 && what == "an ordinary block"] {
-                            summary { (row.label) span { " · " (what) ", ready after " (us(trace.finished_ns as f64, 0)) " µs" } }
-                            (timeline::timeline(trace, &format!("{}, {what}", row.label), &strips))
+                            summary { (row.label) span { " · " (what) ", ready after " (quantity(trace.finished_ns as f64, "ns")) } }
                             @let why = if what == WORST { causes::of_the_worst(row.variant) } else { String::new() };
-                            @if !why.is_empty() { p { (why) "." } }
+                            (timeline::timeline(trace, &format!("{}, {what}", row.label), &strips).figure(&html! { (why) }))
                         }
                     }
                 }

@@ -1,20 +1,11 @@
 //! One block as lanes: who ran which unit when, who waited, where the deadline was.
-//!
-//! Boxes placed in per cent, so the picture follows the width of the page and a magnifier only
-//! has to widen it; names are cut off by the browser where they do not fit.
 
 use hocket_trace::{BlockTrace, Doing, Lane, Span};
-use maud::{Markup, html};
 
-use super::numbers::{count, plain, us};
 use super::palette::STRIPS;
-use super::scale::linear_ticks;
-
-/// More spans than this on a lane are not drawn: nobody could tell them apart, and the page would
-/// not load.
-const MOST_SPANS: usize = 1500;
-/// How much of the axis a block must fill for its deadline to be drawn rather than pointed at.
-const NEAR: f64 = 0.55;
+use crate::foreign::plain;
+use crate::numbers::{count, quantity};
+use crate::pages::plots::{Drawn, Key, Stretch, Timeline};
 
 /// Which strip has which colour, in all timelines of a page.
 ///
@@ -52,9 +43,10 @@ impl Strips {
         Strips { others: all - coloured.len(), coloured }
     }
 
-    fn colour(&self, unit: &str) -> usize {
+    fn class(&self, unit: &str) -> String {
         let strip = strip_of(unit);
-        self.coloured.iter().position(|known| known == strip).unwrap_or(OTHERS)
+        let colour = self.coloured.iter().position(|known| known == strip);
+        format!("fill s{}", colour.unwrap_or(OTHERS))
     }
 }
 
@@ -71,23 +63,22 @@ fn unit_times(trace: &BlockTrace) -> Vec<i64> {
     times
 }
 
+/// `kick` of `kick: play, eq`.
+fn strip_of(name: &str) -> &str {
+    name.split_once(": ").map_or(name, |(strip, _)| strip)
+}
+
 /// The timeline of a block; `what` says which block of which variant it is.
-pub(super) fn timeline(trace: &BlockTrace, what: &str, strips: &Strips) -> Markup {
-    let view = View::of(trace);
-    let summary = summary(trace, what);
-    html! {
-        figure.timeline aria-label=(summary) {
-            figcaption { (summary) }
-            div.scroll tabindex="0" role="group" aria-label={ "Lanes of " (what) ", scrollable; arrow keys step through the units" } {
-                div.lanes {
-                    div.tl-row.tl-axis aria-hidden="true" { div.tl-who {} (view.axis()) }
-                    @for lane in &trace.lanes { (view.lane(lane, trace, strips)) }
-                }
-            }
-            (legend(strips, trace))
-            p.readout aria-live="polite" { (longest(trace)) }
-        }
-    }
+pub(super) fn timeline(trace: &BlockTrace, what: &str, strips: &Strips) -> Drawn {
+    let stretches = trace.lanes.iter().enumerate();
+    let timeline = Timeline {
+        title: summary(trace, what),
+        lanes: trace.lanes.iter().map(named).collect(),
+        stretches: stretches.flat_map(|(at, lane)| on_lane(at, lane, trace, strips)).collect(),
+        deadline: Some(trace.deadline_ns as f64),
+        legend: legend(strips, trace),
+    };
+    timeline.drawn()
 }
 
 fn summary(trace: &BlockTrace, what: &str) -> String {
@@ -95,99 +86,49 @@ fn summary(trace: &BlockTrace, what: &str) -> String {
     let slack = trace.deadline_ns.saturating_sub(trace.finished_ns);
     let end = if slack < 0 { "late by" } else { "ready with a slack of" };
     format!(
-        "{what}: block {}, awake after {} µs, {} µs of processing, {end} {} µs",
+        "{what}: block {}, awake after {}, {} of processing, {end} {}",
         count(trace.block),
-        us(trace.awake_ns as f64, 0),
-        us(trace.finished_ns.saturating_sub(trace.awake_ns) as f64, 0),
-        us(slack.unsigned_abs() as f64, 0)
+        quantity(trace.awake_ns as f64, "ns"),
+        quantity(trace.finished_ns.saturating_sub(trace.awake_ns) as f64, "ns"),
+        quantity(slack.unsigned_abs() as f64, "ns")
     )
 }
 
-/// The part of time that is drawn.
-struct View {
-    from: f64,
-    to: f64,
-    deadline: f64,
+fn named(lane: &Lane) -> String {
+    let cpu = lane.cpu.map_or(String::new(), |cpu| format!(", CPU {cpu}"));
+    format!("{}{cpu}", lane.name)
 }
 
-impl View {
-    fn of(trace: &BlockTrace) -> View {
-        let ends = trace.lanes.iter().flat_map(|lane| lane.spans.iter().map(|span| span.end_ns));
-        let last = ends.chain([trace.finished_ns]).max().unwrap_or(1).max(1) as f64;
-        let deadline = trace.deadline_ns as f64;
-        let near = last > NEAR * deadline;
-        let to = if near { last.max(deadline) * 1.06 } else { last * 1.12 };
-        View { from: (trace.awake_ns as f64).min(0.0), to, deadline }
-    }
+/// From the planned start until the thread was awake, then what it did.
+fn on_lane(at: usize, lane: &Lane, trace: &BlockTrace, strips: &Strips) -> Vec<Stretch> {
+    let stretch = |(from, to): (i64, i64), label: String, class: String| Stretch {
+        lane: at,
+        from: from as f64,
+        to: to as f64,
+        label,
+        class,
+    };
+    let asleep = (lane.awake_ns > 0)
+        .then(|| stretch((0, lane.awake_ns), "asleep".into(), "way asleep".into()));
+    let done = |span: &Span| {
+        let label = name(&span.doing, trace);
+        let class = match kind(&span.doing) {
+            Some(kind) => format!("way {kind}"),
+            None => strips.class(&label),
+        };
+        stretch((span.start_ns, span.end_ns), label, class)
+    };
+    asleep.into_iter().chain(lane.spans.iter().map(done)).collect()
+}
 
-    fn place(&self, ns: i64) -> f64 {
-        ((ns as f64 - self.from) / (self.to - self.from)).clamp(0.0, 1.0) * 100.0
-    }
-
-    fn axis(&self) -> Markup {
-        let ticks = linear_ticks(self.to - self.from, 7);
-        let words = format!("deadline {} µs", us(self.deadline, 0));
-        html! {
-            div.tl-track {
-                @for tick in &ticks {
-                    @let at = (tick) / (self.to - self.from) * 100.0;
-                    @if at < 94.0 {
-                        span.tl-tick style=(format!("left:{at:.2}%")) { (us(tick + self.from, 0)) @if *tick == 0.0 { " µs" } }
-                    }
-                }
-                @if self.deadline <= self.to {
-                    span.tl-deadline-name style=(format!("right:{:.2}%", 100.0 - self.place(self.deadline as i64))) { (words) }
-                } @else {
-                    span.tl-deadline-name style="right:0" { (words) " ▸" }
-                }
-            }
-        }
-    }
-
-    fn lane(&self, lane: &Lane, trace: &BlockTrace, strips: &Strips) -> Markup {
-        let name = plain(&lane.name);
-        html! {
-            div.tl-row {
-                div.tl-who { b { (name) } @if let Some(cpu) = lane.cpu { span { "CPU " (cpu) } } }
-                div.tl-track {
-                    (self.asleep(lane))
-                    @for span in lane.spans.iter().take(MOST_SPANS) { (self.span(span, &name, trace, strips)) }
-                    @if lane.spans.len() > MOST_SPANS { span.tl-more { (lane.spans.len() - MOST_SPANS) " more" } }
-                    @if self.deadline <= self.to {
-                        i.tl-deadline style=(format!("left:{:.3}%", self.place(self.deadline as i64))) {}
-                    }
-                }
-            }
-        }
-    }
-
-    /// From the planned start until the thread was awake.
-    fn asleep(&self, lane: &Lane) -> Markup {
-        let (from, to) = (self.place(0), self.place(lane.awake_ns));
-        let words =
-            format!("{}: asleep until {} µs", plain(&lane.name), us(lane.awake_ns as f64, 1));
-        html! {
-            @if to > from {
-                i.tl-asleep title=(words) style=(format!("left:{from:.3}%;width:{:.3}%", to - from)) {}
-            }
-        }
-    }
-
-    fn span(&self, span: &Span, lane: &str, trace: &BlockTrace, strips: &Strips) -> Markup {
-        let (from, to) = (self.place(span.start_ns), self.place(span.end_ns));
-        let name = name(&span.doing, trace);
-        let class = class(&span.doing, trace, strips);
-        let words = format!(
-            "{name}: {lane}, {} to {} µs, took {} µs",
-            us(span.start_ns as f64, 1),
-            us(span.end_ns as f64, 1),
-            us((span.end_ns.saturating_sub(span.start_ns)) as f64, 1)
-        );
-        html! {
-            i class=(class) title=(words) style=(format!("left:{from:.3}%;width:{:.3}%", (to - from).max(0.0))) {
-                @if let Doing::Unit(_) = span.doing { span { (name) } }
-            }
-        }
+/// What is no unit.
+fn kind(doing: &Doing) -> Option<&'static str> {
+    match doing {
+        Doing::Unit(_) => None,
+        Doing::Barrier => Some("barrier"),
+        Doing::Wait => Some("wait"),
+        Doing::Help => Some("help"),
+        Doing::Guard => Some("guard"),
     }
 }
 
@@ -204,61 +145,18 @@ fn name(doing: &Doing, trace: &BlockTrace) -> String {
     }
 }
 
-fn class(doing: &Doing, trace: &BlockTrace, strips: &Strips) -> String {
-    match doing {
-        Doing::Unit(_) => format!("u s{}", strips.colour(&name(doing, trace))),
-        Doing::Barrier => "w barrier".into(),
-        Doing::Wait => "w wait".into(),
-        Doing::Help => "w help".into(),
-        Doing::Guard => "w guard".into(),
+fn legend(strips: &Strips, trace: &BlockTrace) -> Vec<Key> {
+    let strip = |(at, name): (usize, &String)| Key::mark(&format!("fill s{at}"), 1, name);
+    let mut keys: Vec<Key> = strips.coloured.iter().enumerate().map(strip).collect();
+    if strips.others > 0 {
+        let words = format!("{} others, which take less time", strips.others);
+        keys.push(Key::mark(&format!("fill s{OTHERS}"), 1, &words));
     }
-}
-
-/// `kick` of `kick: play, eq`.
-fn strip_of(name: &str) -> &str {
-    name.split_once(": ").map_or(name, |(strip, _)| strip)
-}
-
-fn legend(strips: &Strips, trace: &BlockTrace) -> Markup {
-    let seen = |doing: &Doing| {
-        trace.lanes.iter().flat_map(|lane| &lane.spans).any(|span| span.doing == *doing)
+    let seen = |wanted: &str| {
+        let spans = trace.lanes.iter().flat_map(|lane| &lane.spans);
+        spans.into_iter().any(|span| kind(&span.doing) == Some(wanted))
     };
-    let other = [
-        (Doing::Barrier, "barrier", "barrier"),
-        (Doing::Wait, "wait", "wait"),
-        (Doing::Help, "help", "help"),
-        (Doing::Guard, "guard", "guard"),
-    ];
-    html! {
-        ul.legend {
-            @for (at, strip) in strips.coloured.iter().enumerate() {
-                li { i class={ "swatch s" (at) } {} (strip) }
-            }
-            @if strips.others > 0 {
-                li { i class={ "swatch s" (OTHERS) } {} (strips.others) " others, which take less time" }
-            }
-            @for (doing, class, name) in &other {
-                @if seen(doing) { li { i class={ "swatch " (class) } {} (name) } }
-            }
-        }
-    }
-}
-
-/// The longest units in words: what hovering would tell, for those who cannot hover.
-fn longest(trace: &BlockTrace) -> String {
-    let mut units: Vec<(i64, String)> = trace
-        .lanes
-        .iter()
-        .flat_map(|lane| &lane.spans)
-        .filter(|span| matches!(span.doing, Doing::Unit(_)))
-        .map(|span| (span.end_ns.saturating_sub(span.start_ns), name(&span.doing, trace)))
-        .collect();
-    units.sort_by_key(|(ns, _)| std::cmp::Reverse(*ns));
-    let longest: Vec<String> =
-        units.iter().take(3).map(|(ns, name)| format!("{name} {} µs", us(*ns as f64, 1))).collect();
-    if longest.is_empty() {
-        "No unit ran.".into()
-    } else {
-        format!("Longest: {}.", longest.join("; "))
-    }
+    let kinds = ["barrier", "wait", "help", "guard"].into_iter().filter(|kind| seen(kind));
+    keys.extend(kinds.map(|kind| Key::mark(&format!("way {kind}"), 1, kind)));
+    keys
 }

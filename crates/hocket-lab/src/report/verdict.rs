@@ -2,12 +2,11 @@
 
 use hocket_trace::Misses;
 
-use super::analysis::{Analysis, ENOUGH_STARTS, Judgement, Measured, Row, judged, paired};
-use super::numbers::{
-    change, change_range, count, listed, of, percent, percent_range, plain, starts, us,
-};
+use super::analysis::{Analysis, ENOUGH_STARTS, Judgement, Measured, Row, paired};
+use crate::foreign::plain;
+use crate::numbers::{change_with, count, counted, listed, of, percent, percent_range, quantity};
 use crate::record::{Round, ThreadGrant};
-use crate::stats::{self, StartComparison, compare_starts, wilson};
+use crate::stats::{self, StartComparison, compare_steady, wilson};
 
 /// Blocks of a variant below which "none was late" promises next to nothing: of 500 without a late one up
 /// to 0.8 % may be.
@@ -233,19 +232,24 @@ impl Analysis<'_> {
         let Some(first) = self.rows.first().filter(|_| !all.is_empty()) else {
             return Vec::new();
         };
-        let are = |wanted: stats::Judgement| all.iter().filter(move |it| it.2 == wanted);
-        if are(stats::Judgement::TooFewStarts).count() == all.len() {
+        let are = |is: fn(stats::Judgement) -> bool| all.iter().filter(move |it| is(it.2));
+        let all_are = |one: stats::Judgement| all.iter().all(|it| it.2 == one);
+        if self.is_wrong() {
+            let why = "a part of the session was not computed, and silence is fast";
+            return vec![format!("No difference in speed is shown: {why}.")];
+        }
+        if all_are(stats::Judgement::TooFewStarts) {
             return vec![self.too_few_starts()];
         }
         let reference = first.label.clone();
         let ratio = |it: &&(&Row, StartComparison, stats::Judgement)| it.1.comparison.ratio;
-        let fastest = are(stats::Judgement::ShownFaster);
+        let fastest = are(stats::Judgement::is_less);
         let fastest = fastest.min_by(|a, b| ratio(a).total_cmp(&ratio(b)));
-        let slowest = are(stats::Judgement::ShownSlower);
+        let slowest = are(stats::Judgement::is_more);
         let slowest = slowest.max_by(|a, b| ratio(a).total_cmp(&ratio(b)));
         let say = |word, it: &(&Row, StartComparison, _)| speed(word, it.0, &it.1, &reference);
         let mut out: Vec<String> = fastest.map(|it| say("Fastest", it)).into_iter().collect();
-        if out.is_empty() && are(stats::Judgement::TooFew).count() == all.len() {
+        if out.is_empty() && all_are(stats::Judgement::TooFew) {
             out.push("Too few rounds to say whether any variant is faster than another.".into());
         } else if out.is_empty() {
             out.push(format!("No variant is shown to be faster than {reference}."));
@@ -258,7 +262,7 @@ impl Analysis<'_> {
         format!(
             "No difference in speed is shown: the run has {}, and a verdict needs {ENOUGH_STARTS}. Within a start each \
              variant keeps its place in memory, which alone can make it faster or slower. Measure with --starts {ENOUGH_STARTS}.",
-            starts(self.starts)
+            counted(self.starts, "process start")
         )
     }
 
@@ -266,8 +270,8 @@ impl Analysis<'_> {
     fn noise(&self) -> Option<String> {
         let floor = self.floor.filter(|_| self.starts >= ENOUGH_STARTS)?;
         Some(format!(
-            "Differences below {:.1} % are noise here: so far can {}, measured again, be from itself.",
-            floor.exp_m1() * 100.0,
+            "Differences below {} are noise here: so far can {}, measured again, be from itself.",
+            percent(floor.exp_m1()),
             self.rows.first()?.label
         ))
     }
@@ -292,33 +296,32 @@ impl Analysis<'_> {
     fn neighbours(&self) -> Option<String> {
         let (first, others) = self.rows.split_first()?;
         let name = &first.variant.disturbers.first()?.name;
+        let ratio = |it: &StartComparison| it.comparison.ratio;
         let (least, row) = others
             .iter()
             .filter(|row| matches!(self.judgement(row), Some(Judgement::Judged(_))))
             .filter_map(|row| Some((self.neighbour(name, first, row)?, row)))
-            .min_by(|a, b| a.0.total_cmp(&b.0))?;
-        (least < 0.95).then(|| {
+            .min_by(|a, b| ratio(&a.0).total_cmp(&ratio(&b.0)))?;
+        (ratio(&least) < 0.95).then(|| {
             format!(
-                "The disturber \"{}\" got least done beside {}: {} less than beside {}.",
+                "The disturber \"{}\" got least done beside {}: {} against {}.",
                 plain(name),
                 row.label,
-                percent(1.0 - least),
+                change_with(ratio(&least), least.interval()),
                 first.label
             )
         })
     }
 
     /// What is left of a disturber's progress, where less is shown: more than beside the reference's twin.
-    fn neighbour(&self, name: &str, reference: &Row, row: &Row) -> Option<f64> {
+    fn neighbour(&self, name: &str, reference: &Row, row: &Row) -> Option<StartComparison> {
         let beside = |row: &Row| {
             let (before, after) = paired(progress(name, reference)?, progress(name, row)?);
-            compare_starts(&before, &after, self.critical(), self.record.settings.seed)
+            compare_steady(before, after, self.critical(), self.record.settings.seed)
         };
         let twin = self.rows.iter().find(|row| row.variant.twin)?;
         let floor = stats::floor(&beside(twin)?);
-        let compared = beside(row)?;
-        let less = judged(&compared, floor) == stats::Judgement::ShownFaster;
-        less.then_some(compared.comparison.ratio)
+        beside(row).filter(|compared| self.judged(compared, floor).is_less())
     }
 
     /// Whether waking up alone eats the period.
@@ -332,10 +335,10 @@ impl Analysis<'_> {
         };
         (most > 0.25 * self.period_ns).then(|| {
             format!(
-                "Waking up alone takes up to {} µs in {cases} cases, {} of the {} µs there are; no schedule can give that back.",
-                us(most, 0),
+                "Waking up alone takes up to {} in {cases} cases, {} of the {} there are; no schedule can give that back.",
+                quantity(most, "ns"),
                 percent(most / self.period_ns),
-                us(self.period_ns, 0)
+                quantity(self.period_ns, "ns")
             )
         })
     }
@@ -413,11 +416,12 @@ fn progress<'a>(name: &str, row: &Row<'a>) -> Option<impl Iterator<Item = (&'a R
 }
 
 fn speed(word: &str, row: &Row, compared: &StartComparison, reference: &str) -> String {
-    let range = compared.interval().map_or_else(String::new, |i| format!(" [{}]", change_range(i)));
+    let ratio = compared.comparison.ratio;
     format!(
-        "{word}: {}, whose median block time is {}{range} than that of {reference}.",
+        "{word}: {}, whose median block time is {} than that of {reference}: {}.",
         row.label,
-        change(compared.comparison.ratio)
+        if ratio < 1.0 { "shorter" } else { "longer" },
+        change_with(ratio, compared.interval())
     )
 }
 

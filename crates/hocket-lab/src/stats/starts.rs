@@ -19,7 +19,7 @@
 use super::paired::{bootstrap, paired_logs};
 use super::resample::block_length;
 use super::special::student_critical;
-use super::{Comparison, Interval, MIN_ROUNDS, RESAMPLES, median};
+use super::{Class, Comparison, Interval, MIN_ROUNDS, RESAMPLES, median, steady};
 
 /// With fewer starts the interval does not cover how starts differ: two points with Student's
 /// factor of 12.7 would show nothing on any machine.
@@ -37,6 +37,8 @@ pub struct StartComparison {
     pub starts: usize,
     /// Whether the interval covers how starts differ: from [`MIN_STARTS`] starts on.
     pub covers_starts: bool,
+    /// Most starts came to no steady ratio ([`compare_steady`]).
+    pub unsteady: bool,
 }
 
 impl StartComparison {
@@ -71,14 +73,37 @@ pub fn compare_starts(
         block_length: starts.iter().map(|logs| block_length(logs)).max().unwrap_or(1),
     };
     let covers_starts = starts.len() >= MIN_STARTS;
-    Some(StartComparison { comparison, starts: starts.len(), covers_starts })
+    Some(StartComparison { comparison, starts: starts.len(), covers_starts, unsteady: false })
 }
 
-/// The ratio of [`compare_starts`] alone, where no interval is asked for. O(rounds).
-pub fn ratio_of_starts(reference: &[Vec<f64>], candidate: &[Vec<f64>]) -> Option<f64> {
-    let starts = paired_starts(reference, candidate);
-    let medians: Vec<f64> = starts.iter().filter_map(|logs| median(logs)).collect();
-    mean(&medians).map(f64::exp)
+/// Levels of a ratio that differ by less count as one.
+const LEVELS_ALIKE: f64 = 0.02;
+
+/// As [`compare_starts`], without the rounds of each start before its ratio came to its last level. A start that came
+/// to none stays whole; one of several that was disturbed for a while does not decide.
+pub fn compare_steady(
+    mut reference: Vec<Vec<f64>>,
+    mut candidate: Vec<Vec<f64>>,
+    critical: f64,
+    seed: u64,
+) -> Option<StartComparison> {
+    let starts = reference.len();
+    let settled = reference.iter_mut().zip(&mut candidate).filter_map(settle).count();
+    let compared = compare_starts(&reference, &candidate, critical, seed)?;
+    Some(StartComparison { unsteady: (starts - settled) * 2 > starts, ..compared })
+}
+
+/// Removes the rounds of one start before its ratio came to its last level; `None` where it came to none.
+fn settle((before, after): (&mut Vec<f64>, &mut Vec<f64>)) -> Option<()> {
+    let ratios: Vec<f64> = before.iter().zip(after.iter()).map(|(a, b)| b / a).collect();
+    let steady = steady(&ratios, LEVELS_ALIKE);
+    if steady.class == Class::TooFew {
+        return Some(());
+    }
+    let from = steady.steady_from()?;
+    before.drain(..from);
+    after.drain(..from);
+    Some(())
 }
 
 /// The logarithms of the ratios, of the starts that have some.

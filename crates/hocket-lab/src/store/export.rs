@@ -17,7 +17,7 @@ impl Store {
 }
 
 /// The rows that are exported: which run it was, all of `rows`, and the name that a job file gave the host.
-pub(super) fn selection(run: Option<i64>) -> String {
+fn selection(run: Option<i64>) -> String {
     let which = run.map_or(String::new(), |run| format!("WHERE rows.run = {run}"));
     format!(
         "SELECT runs.uuid, runs.started_at, runs.host, rows.*,

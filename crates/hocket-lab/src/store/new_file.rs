@@ -1,6 +1,5 @@
 //! A file that is whole when it gets its name, and takes nobody else's.
 
-use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -43,17 +42,12 @@ impl NewFile {
         self.file.part().unwrap_or(&self.out)
     }
 
-    /// The file, to be written from its beginning.
-    pub fn file(&mut self) -> &mut File {
-        self.file.file()
-    }
-
     /// Writes `text` and nothing else.
     ///
     /// # Errors
     /// [`StoreError`]; there is no file then.
     pub fn finish_with(mut self, text: &str) -> Result<(), StoreError> {
-        self.file().write_all(text.as_bytes()).map_err(|cause| failed(&self.out, cause))?;
+        self.file.file().write_all(text.as_bytes()).map_err(|cause| failed(&self.out, cause))?;
         self.finish()
     }
 
@@ -68,7 +62,7 @@ impl NewFile {
 }
 
 /// What the system said about writing `out`.
-pub(super) fn failed(out: &Path, cause: std::io::Error) -> StoreError {
+fn failed(out: &Path, cause: std::io::Error) -> StoreError {
     match cause.kind() {
         std::io::ErrorKind::AlreadyExists => StoreError::Exists { path: out.into() },
         std::io::ErrorKind::StorageFull => StoreError::Full { path: out.into() },

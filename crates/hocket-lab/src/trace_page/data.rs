@@ -8,7 +8,8 @@ use std::fmt::Write;
 use hocket_trace::run::{RunBlock, RunTrace, Thread};
 use hocket_trace::{Doing, Span};
 
-use crate::report::shared::{STRIPS, plain};
+use crate::foreign::plain;
+use crate::report::shared::STRIPS;
 
 /// The object. It is fit to stand in a `script` element: it has no `<`.
 pub(super) fn json(run: &RunTrace) -> String {

@@ -6,7 +6,8 @@ use hocket_rt::Strategy;
 
 use super::{Recommended, Undecided};
 use crate::experiments::schedules::Way;
-use crate::harness::{ContrastResult, Results, change, ratio_told};
+use crate::harness::{ContrastResult, Results, ratio_told};
+use crate::numbers::changed;
 use crate::stats::{Comparison, Judgement, MIN_ROUNDS};
 
 /// Ways whose blocks differ by less are equally good, whatever the interval says: other sessions
@@ -119,7 +120,8 @@ impl Choice<'_> {
             .map(|way| {
                 let judged = self.judged(serial, way);
                 // A ratio without a steady level denies nothing, nor does a run that could not show so much.
-                let tells = !judged.unsteady && judged.floor.is_some_and(|floor| floor < NO_GAIN);
+                let tells = judged.judgement != Judgement::Unsteady
+                    && judged.floor.is_some_and(|floor| floor < NO_GAIN);
                 (
                     way,
                     judged
@@ -153,7 +155,12 @@ impl Choice<'_> {
         let turns = compared.map_or(0, |c| c.rounds);
         let against = match compared {
             Some(c) => {
-                format!("{} against the serial walk{}: {}", named(way), self.us(serial), change(&c))
+                format!(
+                    "{} against the serial walk{}: {}",
+                    named(way),
+                    self.us(serial),
+                    changed(&c)
+                )
             }
             None => format!("{} and the serial walk were not measured in one round", named(way)),
         };
@@ -262,9 +269,7 @@ fn policy(protection: Option<&Results>, way: Way, machine: &Machine) -> (Sibling
     let judged = |policy: SiblingPolicy| {
         results.judged_of(&name(base), &name(policy), "duration-p99", others.len())
     };
-    let enough = others.iter().all(|policy| {
-        !matches!(judged(*policy).judgement, Judgement::TooFew | Judgement::TooFewStarts)
-    });
+    let enough = others.iter().all(|policy| judged(*policy).judgement.is_decided());
     let candidates = others.iter().copied().filter(|policy| shorter(&judged(*policy)));
     let best = candidates.filter_map(|p| Some((p, p99(p)?))).min_by(|a, b| a.1.total_cmp(&b.1));
     match (best, p99(base)) {

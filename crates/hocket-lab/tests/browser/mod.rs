@@ -123,29 +123,17 @@ const seen = (frame) => {
     return !cue || e.tabIndex !== 0 || !e.getAttribute("role") || !e.getAttribute("aria-label");
   }).map((e) => e.getAttribute("aria-label") ?? e.className);
   const late = [...d.querySelectorAll("th[scope=col]")].find((e) => e.textContent === "late");
-  const deadlines = [...d.querySelectorAll(".view-ready .ridge line.deadline")].map((e) => Math.round(e.getBoundingClientRect().left * 10) / 10);
-  const coloursTwice = [...d.querySelectorAll(".legend")].flatMap((legend) => {
-    const fills = [...legend.querySelectorAll(".swatch[class*=' s']")].map((e) => frame.contentWindow.getComputedStyle(e).backgroundColor);
-    return fills.filter((fill, at) => fills.indexOf(fill) !== at);
-  });
   const deadLinks = [...d.querySelectorAll("a[href^='#']")].map((e) => e.getAttribute("href").slice(1)).filter((id) => !d.getElementById(id));
-  const timeline = d.querySelector(".timeline");
-  let keyboard = "";
-  if (timeline) {
-    timeline.querySelector(".scroll").dispatchEvent(new frame.contentWindow.KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
-    keyboard = timeline.querySelector(".readout").textContent;
-  }
   return {
     scrollWidth: root.scrollWidth, clientWidth: root.clientWidth, wide,
     rows: [...d.querySelectorAll("tbody tr > th")].map((e) => e.textContent),
-    ridges: [...d.querySelectorAll(".view-ready .ridge b")].map((e) => e.textContent),
     loaded: frame.contentWindow.performance.getEntriesByType("resource").length,
-    enhanced: root.dataset.enhanced ?? "", buttons: d.querySelectorAll("button").length,
+    enhanced: root.dataset.enhanced ?? "",
     headings: [...d.querySelectorAll("h2")].map((e) => e.textContent),
     nameless: [...d.querySelectorAll("svg[role=img], [role=region], [role=group], figure")].filter((e) => !e.getAttribute("aria-label") && !e.querySelector("figcaption")).length,
     unlabelled: [...d.querySelectorAll("input")].filter((e) => !e.labels.length).length,
-    auto, themes, views, keyboard, out, covered,
-    hiding: hiding.length, cueless, lateRight: late ? late.getBoundingClientRect().right : null, deadlines, coloursTwice, deadLinks,
+    auto, themes, views, out, covered,
+    hiding: hiding.length, cueless, lateRight: late ? late.getBoundingClientRect().right : null, deadLinks,
     pictures: [...d.querySelectorAll("svg[role=img]")].filter(visible).length,
   };
 };

@@ -17,7 +17,8 @@ Examples:
   hocket bench sessions/band.toml
   hocket bench sessions/worst-case-4.toml --disturb preview,compute:2 --record out/wc4.json
   hocket bench sessions/band.toml --schedule serial,lists,dataflow --policy off --frames 128
-  hocket bench sessions/band.toml --policy off,idle-thread --disturb compute:4@siblings")]
+  hocket bench sessions/band.toml --policy off,idle-thread --disturb compute:4@siblings
+  hocket bench sessions/band.toml --policy off --baseline before.json --max-slower 5")]
 pub struct BenchArgs {
     /// The session file or .dawproject; `-` reads a session from standard input.
     #[arg(value_name = "SESSION")]
@@ -28,7 +29,7 @@ pub struct BenchArgs {
     /// Measured blocks per turn; then the next variant has its turn.
     #[arg(long, value_name = "N", default_value_t = 150, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub blocks_per_round: u64,
-    /// Process starts among which the turns are dealt out. A difference in speed is called shown only from 3
+    /// Process starts among which the turns are dealt out. A difference in speed is called shown only from 5
     /// on: within one start, the memory layout alone makes variants differ.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub starts: u16,
@@ -88,6 +89,13 @@ pub struct BenchArgs {
     /// Ends with exit code 1 if any variant has more misses than this: late blocks and skipped periods.
     #[arg(long, value_name = "N")]
     pub max_misses: Option<u64>,
+    /// Compares the block times with those of this record of an earlier run. Ends with exit code 1 if a variant is shown
+    /// to have become slower, and with 2 if that cannot be judged.
+    #[arg(long, value_name = "RECORD")]
+    pub baseline: Option<PathBuf>,
+    /// With --baseline: how much slower in per cent a variant may have become.
+    #[arg(long, value_name = "PERCENT", default_value_t = 0.0, requires = "baseline", value_parser = per_cent)]
+    pub max_slower: f64,
     /// Refuses a session whose audio files are cut short or damaged, and a .dawproject of which something does not play,
     /// instead of playing the rest.
     #[arg(long)]
@@ -107,4 +115,9 @@ pub struct BenchArgs {
     /// Where defaults come from.
     #[command(flatten)]
     pub profile: ProfileArgs,
+}
+
+fn per_cent(text: &str) -> Result<f64, String> {
+    let known = text.trim_end_matches('%').parse().ok().filter(|it: &f64| it.is_finite());
+    known.filter(|it| *it >= 0.0).ok_or_else(|| "not a number of per cent, 0 or more".into())
 }

@@ -244,8 +244,6 @@ pub enum Format {
     Csv,
     /// A list of objects.
     Json,
-    /// An Apache Parquet file, written to -o; needs a hocket built with `--features parquet`.
-    Parquet,
 }
 
 /// Arguments of `hocket lab export`.

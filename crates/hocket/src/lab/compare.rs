@@ -4,9 +4,9 @@ use std::path::Path;
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use hocket_lab::experiments::find;
-use hocket_lab::harness::{Results, Unpaired, floor_of_both, incomparable, unpaired};
-use hocket_lab::pages::digits;
-use hocket_lab::stats::MIN_STARTS;
+use hocket_lab::harness::{Results, floor_of_both, incomparable, unpaired};
+use hocket_lab::numbers::{change_with, digits};
+use hocket_lab::stats::{MIN_STARTS, Unpaired};
 use hocket_lab::store::{RunRecord, Store};
 use serde_json::{Value, json};
 
@@ -94,18 +94,18 @@ struct Figure {
     metric: String,
     unit: String,
     compared: Unpaired,
-    /// The smallest difference that both runs can show.
+    /// The smallest difference that both runs can show, on the logarithmic scale.
     floor: Option<f64>,
 }
 
 impl Figure {
     /// What the ratio shows.
     fn verdict(&self) -> &'static str {
-        match self.compared.is_shown(self.floor) {
-            None => "not judged",
-            Some(false) => "no difference shown",
-            Some(true) if self.compared.ratio > 1.0 => "larger",
-            Some(true) => "smaller",
+        match self.compared.judged(self.floor, MIN_STARTS) {
+            it if !it.is_decided() => "not judged",
+            it if it.is_more() => "larger",
+            it if it.is_less() => "smaller",
+            _ => "no difference shown",
         }
     }
 }
@@ -193,7 +193,7 @@ fn text_of(a: &Side, b: &Side, pairs: &[Pair]) -> String {
     let mut text = format!(
         "A: {}, load {}\nB: {}, load {}\n{place}: rounds are not paired, so whatever changed between the runs (load, \
          clock, kernel{}) is in the ratios.\nIntervals: 95 %, Welch's over the medians of the process starts; none with \
-         fewer than {MIN_STARTS} process starts. A difference is shown where the interval leaves 1 out and the ratio is beyond \
+         fewer than {MIN_STARTS} process starts. A difference is shown where the interval leaves 0 % out and the change is beyond \
          what both runs show between two equal variants.\n",
         a.name(),
         a.load(),
@@ -213,15 +213,11 @@ fn text_of(a: &Side, b: &Side, pairs: &[Pair]) -> String {
 }
 
 fn table(figures: &[Figure]) -> String {
-    let mut table = plain(&["variant", "metric", "A", "B", "B / A", "verdict"]);
+    let mut table = plain(&["variant", "metric", "A", "B", "B against A", "verdict"]);
     for figure in figures {
         let Figure { variant, metric, unit, compared, .. } = figure;
-        let ratio = match compared.interval {
-            Some(i) => format!("{:.3} [{:.3}, {:.3}]", compared.ratio, i.low, i.high),
-            None if compared.ratio.is_finite() => format!("{:.3}", compared.ratio),
-            None => "–".into(),
-        };
-        let cells = [digits(compared.before), digits(compared.after), ratio];
+        let changed = change_with(compared.ratio, compared.interval);
+        let cells = [digits(compared.before), digits(compared.after), changed];
         let names = [variant.clone(), format!("{metric} [{unit}]")].map(Cell::new);
         let verdict = Cell::new(figure.verdict());
         table.add_row(names.into_iter().chain(cells.map(right)).chain([verdict]));
@@ -255,7 +251,7 @@ fn json_of(a: &Side, b: &Side, pairs: &[Pair]) -> Value {
             "ratio": Some(f.compared.ratio).filter(|ratio| ratio.is_finite()),
             "low": f.compared.interval.map(|i| i.low),
             "high": f.compared.interval.map(|i| i.high),
-            "floor": f.floor,
+            "floor": f.floor.map(f64::exp_m1),
             "verdict": f.verdict(),
         })
     };

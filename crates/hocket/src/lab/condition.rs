@@ -4,6 +4,8 @@ use std::fmt;
 
 use hocket_lab::experiments::find;
 use hocket_lab::harness::{Results, floor_of_both, incomparable, unpaired};
+use hocket_lab::numbers::change_with;
+use hocket_lab::stats::MIN_STARTS;
 
 use super::names;
 use crate::failure::Failure;
@@ -202,20 +204,16 @@ impl Change {
         let mut held = Vec::new();
         for name in &of_both {
             let Some(found) = unpaired(a, b, name, metric, of_both.len()) else { continue };
-            let shown = found.is_shown(floor_of_both(a, b, name, metric)).ok_or_else(|| {
-                let starts = hocket_lab::stats::MIN_STARTS;
-                refuse(format!(
-                    "{name} cannot be judged: that takes {starts} process starts in each run, figures above zero and a \
+            let judged = found.judged(floor_of_both(a, b, name, metric), MIN_STARTS);
+            if !judged.is_decided() {
+                return Err(refuse(format!(
+                    "{name} cannot be judged: that takes {MIN_STARTS} process starts in each run, figures above zero and a \
                      variant that is measured twice; give both runs more time"
-                ))
-            })?;
-            let percent = (found.ratio - 1.0) * 100.0;
-            if shown && compare.holds(percent, *bound) {
-                let ends = found.interval.map_or(String::new(), |it| {
-                    let of = |ratio: f64| (ratio - 1.0) * 100.0;
-                    format!(" [{:+.1}, {:+.1}]", of(it.low), of(it.high))
-                });
-                held.push(format!("{self} holds for {name}: {percent:+.1} %{ends}"));
+                )));
+            }
+            if judged.is_shown() && compare.holds((found.ratio - 1.0) * 100.0, *bound) {
+                let changed = change_with(found.ratio, found.interval);
+                held.push(format!("{self} holds for {name}: {changed}"));
             }
         }
         Ok(held)

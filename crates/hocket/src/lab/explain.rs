@@ -1,7 +1,7 @@
 //! `hocket lab explain`.
 
 use hocket_lab::harness::{Better, Experiment, Host, Size};
-use hocket_lab::pages::printed;
+use hocket_lab::numbers::printed;
 use serde_json::json;
 
 use super::args::ExplainArgs;

@@ -26,7 +26,6 @@ pub(super) fn export(args: &ExportArgs) -> Result<Exit, Failure> {
     match args.format {
         Format::Csv => hand_out(output, &csv(&table()?))?,
         Format::Json => hand_out(output, &format!("{:#}\n", json(&table()?)))?,
-        Format::Parquet => parquet::write(&store, run, output)?,
     }
     Ok(Exit::Done)
 }
@@ -44,47 +43,6 @@ fn hand_out(output: Option<&Path>, text: &str) -> Result<(), Failure> {
             print_rows(text);
             Ok(())
         }
-    }
-}
-
-#[cfg(feature = "parquet")]
-mod parquet {
-    use std::path::Path;
-
-    use hocket_lab::store::Store;
-
-    use super::{Failure, failure};
-
-    pub(super) fn write(
-        store: &Store,
-        run: Option<i64>,
-        output: Option<&Path>,
-    ) -> Result<(), Failure> {
-        let path = output.ok_or_else(|| {
-            Failure::bad_input(
-                "--format parquet: a Parquet file is not written to standard output; name a file with -o",
-            )
-        })?;
-        crate::files::remove_dead_parts_of(path);
-        store.write_parquet(run, path).map_err(failure)?;
-        crate::written::wrote(path);
-        Ok(())
-    }
-}
-
-#[cfg(not(feature = "parquet"))]
-mod parquet {
-    use std::path::Path;
-
-    use hocket_lab::store::Store;
-
-    use super::Failure;
-
-    pub(super) fn write(_: &Store, _: Option<i64>, _: Option<&Path>) -> Result<(), Failure> {
-        Err(Failure::bad_input(
-            "--format parquet: this hocket was built without it; build one with `cargo build --release \
-             -p hocket --features parquet`, or take --format csv",
-        ))
     }
 }
 

@@ -205,6 +205,40 @@ fn a_skipped_period_is_a_miss_in_bench_as_in_play() {
     assert_eq!(ran.code, Some(1), "{late} late and {skipped} skipped are more than 50 misses");
 }
 
+/// Beside a record whose blocks took a thousandth of the time everything is slower, however busy the machine is.
+#[test]
+fn a_baseline_decides_the_exit_code_of_bench() {
+    let session = example("worst-case-4.toml");
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let bench = ["bench", session.to_str().unwrap(), "--policy", "off", "--schedule", "serial"];
+    let bench = [&bench[..], &["--disturb", "none", "--blocks", "20", "--blocks-per-round", "2"]];
+    let with = |more: &[&str]| run(&[&bench.concat(), more].concat());
+    let before = file("before.json");
+    assert_eq!(with(&["--record", &before]).code, Some(0));
+    let record = BenchRecord::read(&before).unwrap();
+    for (name, factor, code) in [("slow.json", 1e3, 0), ("fast.json", 1e-3, 1)] {
+        let mut other = record.clone();
+        for round in other.variants.iter_mut().flat_map(|variant| &mut variant.rounds) {
+            round.duration_ns.iter_mut().for_each(|ns| *ns = (*ns as f64 * factor) as i64 + 1);
+        }
+        other.write_atomic(file(name)).unwrap();
+        let ran = with(&["--baseline", &file(name), "--max-slower", "50"]);
+        assert_eq!(ran.code, Some(code), "{name}: {} {}", ran.out, ran.err);
+        assert!(ran.out.contains("Against the run of "), "{}", ran.out);
+        assert_eq!(ran.err.contains("against the baseline"), code == 1, "{}", ran.err);
+    }
+    // Refused before anything is measured.
+    for (more, words) in
+        [(["--frames", "128"], "differ in frames"), (["--starts", "2"], "5 process")]
+    {
+        let ran = with(&[&["--baseline", &before], &more[..]].concat());
+        assert_eq!(ran.code, Some(2), "{}", ran.err);
+        assert!(ran.err.contains("cannot be judged") && ran.err.contains(words), "{}", ran.err);
+    }
+    assert_eq!(with(&["--max-slower", "5"]).code, Some(2));
+}
+
 #[test]
 fn the_machine_is_told_as_text_and_as_json() {
     let ran = run(&["machine"]);

@@ -26,6 +26,7 @@ pub(super) fn head(options: &Options, setup: &Setup) {
         setup.settle_ns as f64 / 1e9,
         options.hostile.map_or(String::new(), |hostile| format!("; hostile: {}", hostile.words()))
     );
+    println!("{}", crate::stats::ONE_START);
     println!(
         "{:<7} {:<32} {:>9} {:<20}  {:>6} {:>8} {:>6} {:>8}  {:<20} {:>6}  {:<20} {:<18} auto ends with",
         "graph",

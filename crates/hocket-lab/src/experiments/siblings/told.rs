@@ -26,12 +26,12 @@ fn answer(inference: &Inference) -> Sentence {
     match (siblings, apart, unknown) {
         (1.., _, _) => {
             let cores: Vec<String> = inference.cores.iter().map(|core| listed(core)).collect();
-            Sentence::shown(format!("of these {n} CPUs share a core: {}", cores.join("; ")))
+            Sentence::fact(format!("of these {n} CPUs share a core: {}", cores.join("; ")))
         }
-        (0, 1.., 0) => Sentence::shown(format!(
+        (0, 1.., 0) => Sentence::fact(format!(
             "no two of these {n} CPUs share a core: no pair slows each other down or hands over as siblings do"
         )),
-        (0, 1.., _) => Sentence::shown(format!(
+        (0, 1.., _) => Sentence::fact(format!(
             "no siblings found among these {n} CPUs; {apart} pairs are certainly apart, {unknown} unknown"
         )),
         _ => Sentence::not_shown(format!("unknown who shares a core among these {n} CPUs")),
@@ -42,7 +42,7 @@ fn beside(evidence: &Evidence) -> Sentence {
     let view = &evidence.system;
     let text = &view.sentence;
     match view.agreed > 0 || view.hides_siblings || !view.disagreements.is_empty() {
-        true => Sentence::shown(text),
+        true => Sentence::fact(text),
         false => Sentence::not_shown(text),
     }
 }
@@ -77,7 +77,7 @@ fn levels(levels: &[Level]) -> Option<Sentence> {
     };
     let all: Vec<String> = levels.iter().map(one).collect();
     (!all.is_empty()).then(|| {
-        Sentence::shown(format!("a cache line is handed over one way in {}", all.join(", ")))
+        Sentence::fact(format!("a cache line is handed over one way in {}", all.join(", ")))
     })
 }
 
@@ -89,7 +89,7 @@ fn slowest(known: &Measurements) -> Option<Sentence> {
     };
     let all: Vec<String> = slowdowns.iter().map(one).collect();
     let trials = known.trials(pair);
-    Some(Sentence::shown(format!(
+    Some(Sentence::fact(format!(
         "most contention: CPUs {} side by side need so many times as long as apart: {} ({trials} trials; two siblings: 1.2 to 2)",
         named(pair),
         all.join(", ")

@@ -31,13 +31,11 @@ fn topology(results: &Results) -> Sentence {
     let [_, _, unknown] = inference.counts();
     let siblings = !inference.cores.is_empty();
     match (system.hides_siblings, system.disagreements.is_empty(), system.agreed) {
-        (true, ..) => Sentence::shown(format!("it hides its topology: {}", system.sentence)),
+        (true, ..) => Sentence::fact(format!("it hides its topology: {}", system.sentence)),
         (_, false, _) => {
-            Sentence::shown(format!("what it says is not what is measured: {}", system.sentence))
+            Sentence::fact(format!("what it says is not what is measured: {}", system.sentence))
         }
-        (_, _, 1..) => {
-            Sentence::shown(format!("what it says stands the test: {}", system.sentence))
-        }
+        (_, _, 1..) => Sentence::fact(format!("what it says stands the test: {}", system.sentence)),
         _ => {
             let reason = inference.findings.values().find(|f| f.relation == Relation::Unknown);
             let why = reason.map_or("the system says nothing".into(), |f| f.reason.words());
@@ -83,11 +81,11 @@ fn moves(results: &Results) -> Option<Sentence> {
     let moved = ranges.iter().filter(|(_, (low, high))| high / low > ANOTHER_LEVEL).count();
     let of = ranges.len();
     Some(match moved {
-        0 => Sentence::shown(format!(
+        0 => Sentence::fact(format!(
             "no move between host CPUs was seen in {seconds:.0} s: the hand-over of no pair changed by more than {:.2} times ({pair}: {low:.0} to {high:.0} ns)",
             high / low
         )),
-        n => Sentence::shown(format!(
+        n => Sentence::fact(format!(
             "the hand-over of {n} of {of} pairs changed its level in {seconds:.0} s ({pair}: {low:.0} to {high:.0} ns): host CPUs were changed, or lent to others"
         )),
     })
@@ -110,7 +108,7 @@ fn lost(results: &Results) -> Option<Sentence> {
         ));
     };
     let mean = shares.iter().sum::<f64>() / shares.len().max(1) as f64;
-    Some(Sentence::shown(format!(
+    Some(Sentence::fact(format!(
         "a busy thread that the guest did not put aside lost {mean:.2} % of its time in gaps above 50 µs, the longest {longest:.0} µs ({} turns)",
         gaps.len()
     )))
@@ -124,10 +122,10 @@ fn steal(results: &Results) -> Sentence {
     let wall_s = turns.values().map(|ledger| ledger.wall_ns).sum::<u64>() as f64 / 1e9;
     match counted {
         None => Sentence::not_measurable("the guest's kernel counts no steal time"),
-        Some(0) => Sentence::shown(format!(
+        Some(0) => Sentence::fact(format!(
             "the guest's kernel counts no steal time in {wall_s:.1} s of turns; not every host reports it"
         )),
-        Some(ns) => Sentence::shown(format!(
+        Some(ns) => Sentence::fact(format!(
             "the guest's kernel counts {:.2} s of steal time, all CPUs together, in {wall_s:.1} s of turns",
             ns as f64 / 1e9
         )),

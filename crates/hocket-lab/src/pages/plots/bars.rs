@@ -8,7 +8,7 @@ use super::rows::{RowOf, Track, draw};
 use super::scale::Scale;
 use super::{Drawn, Room, Table, values_of};
 use crate::harness::{Axis, Bar, Estimate, TWIN};
-use crate::pages::number::{digits, estimate, with_unit};
+use crate::numbers::{digits, estimate, with_unit};
 
 pub(super) fn drawn(title: &str, axis: &Axis, bars: &[Bar]) -> Drawn {
     let scale = Scale::of(bars.iter().flat_map(|bar| values_of(&bar.estimate)), axis.logarithmic);
@@ -81,7 +81,7 @@ pub(super) fn whisker(estimate: &Estimate, track: &Track<'_>) -> Markup {
 }
 
 fn table(axis: &Axis, bars: &[Bar]) -> Table {
-    let heads = ["", &with_unit(&axis.title, &axis.unit), "95 % from", "to"].map(String::from);
+    let heads = ["", &with_unit(&axis.title, &axis.unit), "95 % from", "to"];
     let row = |bar: &Bar| {
         let name = if bar.group.is_empty() {
             bar.label.clone()
@@ -91,5 +91,5 @@ fn table(axis: &Axis, bars: &[Bar]) -> Table {
         let end = |end: Option<f64>| digits(end.unwrap_or(f64::NAN));
         vec![name, digits(bar.estimate.value), end(bar.estimate.low), end(bar.estimate.high)]
     };
-    Table { heads: heads.into(), rows: bars.iter().map(row).collect() }
+    Table::new(heads, bars.iter().map(row).collect())
 }

@@ -8,7 +8,7 @@ use super::rows::{RowOf, Track, draw};
 use super::scale::Scale;
 use super::{Drawn, Key, Room, Table, values_of};
 use crate::harness::Dumbbell;
-use crate::pages::number::{digits, estimate, quantity, with_unit};
+use crate::numbers::{digits, estimate, quantity, with_unit};
 
 pub(super) fn drawn(title: &str, unit: &str, pairs: &[Dumbbell]) -> Drawn {
     let now = pairs.iter().filter_map(|pair| pair.now.as_ref()).flat_map(values_of);
@@ -76,14 +76,8 @@ fn words(pair: &Dumbbell, unit: &str) -> String {
 }
 
 fn table(unit: &str, pairs: &[Dumbbell]) -> Table {
-    let heads = [
-        "".into(),
-        with_unit("then", unit),
-        with_unit("now", unit),
-        "95 % from".into(),
-        "to".into(),
-        "source".into(),
-    ];
+    let [then, now] = ["then", "now"].map(|name| with_unit(name, unit));
+    let heads = ["", &then, &now, "95 % from", "to", "source"];
     let row = |pair: &Dumbbell| {
         let figure = |value: Option<f64>| digits(value.unwrap_or(f64::NAN));
         let now = pair.now;
@@ -96,5 +90,5 @@ fn table(unit: &str, pairs: &[Dumbbell]) -> Table {
             pair.source.clone(),
         ]
     };
-    Table { heads: heads.into(), rows: pairs.iter().map(row).collect() }
+    Table::new(heads, pairs.iter().map(row).collect())
 }

@@ -8,10 +8,10 @@ use super::rows::{RowOf, Track, draw};
 use super::scale::Scale;
 use super::{Drawn, Key, Room, Table, values_of};
 use crate::harness::Estimate;
-use crate::pages::number::{change, digits, percent};
+use crate::numbers::{change, digits, percent};
 
 /// One ratio of interest.
-pub(in crate::pages) struct Ratio {
+pub(crate) struct Ratio {
     /// What is compared with what, in full.
     pub label: String,
     /// The same as short as its place in the picture allows.
@@ -26,7 +26,7 @@ pub(in crate::pages) struct Ratio {
     pub shown: bool,
 }
 
-pub(in crate::pages) fn drawn(title: &str, ratios: &[Ratio]) -> Drawn {
+pub(crate) fn drawn(title: &str, ratios: &[Ratio]) -> Drawn {
     let floors = ratios
         .iter()
         .filter_map(|ratio| ratio.floor)
@@ -110,10 +110,6 @@ fn table(ratios: &[Ratio]) -> Table {
             floor,
         ]
     };
-    Table {
-        heads: ["", "ratio", "95 % from", "to", "smallest difference that can be shown"]
-            .map(String::from)
-            .into(),
-        rows: ratios.iter().map(row).collect(),
-    }
+    let heads = ["", "ratio", "95 % from", "to", "smallest difference that can be shown"];
+    Table::new(heads, ratios.iter().map(row).collect())
 }

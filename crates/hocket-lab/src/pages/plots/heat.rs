@@ -10,7 +10,7 @@ use maud::{Markup, html};
 use super::ink::{Anchor, Drawing, SIZE, fitted, hover, px, text, width};
 use super::scale::{Length, Names, Scale};
 use super::{Drawn, Key, Room, Table, ramp};
-use crate::pages::number::{digits, quantity, with_unit};
+use crate::numbers::{digits, quantity, with_unit};
 
 /// Number of colours.
 const COLOURS: usize = 32;
@@ -32,7 +32,7 @@ const ALIKE: f64 = 0.15;
 const WIDE_RANGE: f64 = 4.0;
 
 /// Colours of cells and of the text on them.
-pub(in crate::pages) fn css() -> String {
+pub(crate) fn css() -> String {
     let rule = |at: usize| {
         let [r, g, b] = colour(at).map(|channel| channel.round() as u8);
         let ink = if is_dark(at) { "#fff" } else { "#15181c" };
@@ -242,7 +242,7 @@ impl Map<'_> {
             let figure = |at: usize| digits(cells.get(at).copied().flatten().unwrap_or(f64::NAN));
             [name.clone()].into_iter().chain((0..self.columns.len()).map(figure)).collect()
         };
-        Table { heads: heads.collect(), rows: self.rows.iter().zip(self.cells).map(row).collect() }
+        Table::new(heads, self.rows.iter().zip(self.cells).map(row).collect())
     }
 }
 

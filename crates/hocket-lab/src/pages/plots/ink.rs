@@ -149,7 +149,7 @@ impl Drawing {
     pub(super) fn svg(&self, title: &str, about: &str) -> Markup {
         let view = format!("0 0 {} {}", px(self.width), px(self.height));
         html! {
-            svg xmlns="http://www.w3.org/2000/svg" class="plot" viewBox=(view) width=(px(self.width)) height=(px(self.height)) role="img" aria-label=(plain(title)) {
+            svg class="plot" viewBox=(view) width=(px(self.width)) height=(px(self.height)) role="img" aria-label=(plain(title)) {
                 title { (plain(title)) }
                 desc { (plain(about)) }
                 (self.body)

@@ -7,7 +7,7 @@ use super::rows::axis_title;
 use super::scale::{Length, Names, Scale, Tick};
 use super::{Drawn, Key, Room, Table, values_of};
 use crate::harness::{Axis, Estimate, Mark, Series};
-use crate::pages::number::{digits, estimate, rescaled, round, with_unit};
+use crate::numbers::{digits, estimate, rescaled, round, with_unit};
 
 pub(super) fn drawn(title: &str, x: &Axis, y: &Axis, series: &[Series], marks: &[Mark]) -> Drawn {
     let picture = |room| Picture::of(room, x, y, series, marks).draw();
@@ -261,5 +261,5 @@ fn table(x: &Axis, y: &Axis, series: &[Series]) -> Table {
         vec![name.to_string(), round(*at), digits(e.value), end(e.low), end(e.high)]
     };
     let rows = series.iter().flat_map(|one| one.points.iter().map(|point| row(&one.name, point)));
-    Table { heads: names.map(String::from).into(), rows: rows.collect() }
+    Table::new(names, rows.collect())
 }

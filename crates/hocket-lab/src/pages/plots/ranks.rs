@@ -7,7 +7,7 @@ use super::ink::{Anchor, Drawing, centred, fitted, hover, line, text, width};
 use super::scale::{Length, Names, Scale};
 use super::{Drawn, Room, Table};
 use crate::harness::Rank;
-use crate::pages::number::{digits, round};
+use crate::numbers::{digits, round};
 
 pub(super) fn drawn(title: &str, ranks: &[Rank], critical: f64) -> Drawn {
     let mut sorted: Vec<&Rank> = ranks.iter().filter(|rank| rank.mean_rank.is_finite()).collect();
@@ -135,10 +135,8 @@ fn table(sorted: &[&Rank], groups: &[(usize, usize)]) -> Table {
             if joined.is_empty() { "–".into() } else { joined.join(", ") },
         ]
     };
-    Table {
-        heads: ["", "mean rank", "group that cannot be told apart"].map(String::from).into(),
-        rows: sorted.iter().enumerate().map(row).collect(),
-    }
+    let heads = ["", "mean rank", "group that cannot be told apart"];
+    Table::new(heads, sorted.iter().enumerate().map(row).collect())
 }
 
 #[cfg(test)]

@@ -20,12 +20,14 @@ pub(super) struct RowOf {
     pub heading: bool,
     /// Greyed: not shown to differ, or measured twice.
     pub faint: bool,
+    /// Height above the usual one, for what is drawn above the middle.
+    pub above: f64,
 }
 
 impl RowOf {
     /// A row.
     pub(super) fn new(label: impl Into<String>, note: String) -> RowOf {
-        RowOf { label: label.into(), note, heading: false, faint: false }
+        RowOf { label: label.into(), note, heading: false, faint: false, above: 0.0 }
     }
 
     /// A heading over the rows that follow.
@@ -49,6 +51,16 @@ impl Track<'_> {
     /// Place of a figure; `None` where the axis has none for it.
     pub(super) fn x(&self, value: f64) -> Option<f64> {
         Some(self.left + self.scale.place(value)? * (self.right - self.left))
+    }
+
+    /// Where the axis begins.
+    pub(super) fn begin(&self) -> f64 {
+        self.left
+    }
+
+    /// Where it ends.
+    pub(super) fn end(&self) -> f64 {
+        self.right
     }
 
     /// The end of the axis at which bars begin.
@@ -78,7 +90,7 @@ impl Layout {
         let most = |of: &dyn Fn(&RowOf) -> f64| rows.iter().map(of).fold(0.0, f64::max);
         let total = room.width();
         match room {
-            Room::Wide => {
+            Room::Wide | Room::Long(_) => {
                 let names = most(&|row| if row.heading { 0.0 } else { width(&row.label) })
                     .clamp(60.0, 340.0);
                 let notes = most(&|row| width(&row.note)).min(230.0);
@@ -106,7 +118,7 @@ impl Layout {
     }
 
     fn height_of(&self, row: &RowOf) -> f64 {
-        if row.heading { 27.0 } else { self.row }
+        if row.heading { 27.0 } else { self.row + row.above }
     }
 
     fn names(&self, row: &RowOf, top: f64) -> Markup {
@@ -115,7 +127,7 @@ impl Layout {
             return text(0.0, top + 19.0, Anchor::Start, "l b", &fitted(&row.label, self.width));
         }
         if !self.above {
-            let y = top + self.middle + 4.5;
+            let y = top + row.above + self.middle + 4.5;
             let note = fitted(&row.note, self.width - self.right - EDGE);
             return html! {
                 (text(self.names + 2.0, y, Anchor::End, class, &fitted(&row.label, self.names)))
@@ -152,7 +164,7 @@ pub(super) fn draw(
         (behind(&track((HEAD + bottom) / 2.0, (bottom - HEAD) / 2.0)))
         @for (at, row) in rows.iter().enumerate() {
             (layout.names(row, top))
-            @if !row.heading { (marks(at, &track(top + layout.middle, 8.0))) }
+            @if !row.heading { (marks(at, &track(top + row.above + layout.middle, 8.0))) }
             ({ top += layout.height_of(row); "" })
         }
     };

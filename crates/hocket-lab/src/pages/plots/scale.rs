@@ -1,10 +1,10 @@
 //! Axes: where a figure lies, and which round figures are named.
 
-use crate::pages::number::{printed, rescaled, round, round_quantity};
+use crate::numbers::{printed, rescaled, round, round_quantity};
 
 /// An axis from one figure to a larger one.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(in crate::pages) struct Scale {
+pub(crate) struct Scale {
     low: f64,
     high: f64,
     logarithmic: bool,
@@ -15,7 +15,7 @@ const LARGEST: f64 = 1e150;
 
 impl Scale {
     /// A linear axis that holds zero and all of `values` that are numbers.
-    pub(in crate::pages) fn linear(values: impl Iterator<Item = f64>) -> Scale {
+    pub(crate) fn linear(values: impl Iterator<Item = f64>) -> Scale {
         let (low, high) = range(values.chain([0.0]));
         let high = if high > low { high } else { low + 1.0 };
         let room = (high - low) * 0.04;
@@ -24,14 +24,14 @@ impl Scale {
     }
 
     /// A linear axis from `low` to `high`, without room at its ends.
-    pub(in crate::pages) fn between(low: f64, high: f64) -> Scale {
+    pub(crate) fn between(low: f64, high: f64) -> Scale {
         let (low, high) = range([low, high].into_iter());
         let high = if high > low { high } else { low + 1.0 };
         Scale { low, high, logarithmic: false }
     }
 
     /// A logarithmic axis that holds all of `values` that are above zero.
-    pub(in crate::pages) fn log(values: impl Iterator<Item = f64>) -> Scale {
+    pub(crate) fn log(values: impl Iterator<Item = f64>) -> Scale {
         let (low, high) = range(values.filter(|value| *value > 1.0 / LARGEST));
         let (low, high) = if low > 0.0 { (low, high) } else { (1.0, 10.0) };
         let (low, high) = if high / low < 1.2 { (low / 1.2, high * 1.2) } else { (low, high) };
@@ -40,18 +40,18 @@ impl Scale {
     }
 
     /// Either of the two.
-    pub(in crate::pages) fn of(values: impl Iterator<Item = f64>, logarithmic: bool) -> Scale {
+    pub(crate) fn of(values: impl Iterator<Item = f64>, logarithmic: bool) -> Scale {
         if logarithmic { Scale::log(values) } else { Scale::linear(values) }
     }
 
     /// Whether equal ratios lie equally far apart.
-    pub(in crate::pages) fn is_logarithmic(&self) -> bool {
+    pub(crate) fn is_logarithmic(&self) -> bool {
         self.logarithmic
     }
 
     /// Place on the axis, 0 at its beginning and 1 at its end; `None` for what has none: no number, or
     /// not above zero on a logarithmic axis.
-    pub(in crate::pages) fn place(&self, value: f64) -> Option<f64> {
+    pub(crate) fn place(&self, value: f64) -> Option<f64> {
         let place = match self.logarithmic {
             true if value > 0.0 => (value / self.low).ln() / (self.high / self.low).ln(),
             true => return None,
@@ -61,7 +61,7 @@ impl Scale {
     }
 
     /// Whether the axis reaches this figure.
-    pub(in crate::pages) fn shows(&self, value: f64) -> bool {
+    pub(crate) fn shows(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }
 
@@ -103,7 +103,7 @@ impl Scale {
 
     /// Figures that are named on an axis, with their places and names, so that no two names touch. `size`
     /// is how much of the axis a name takes.
-    pub(in crate::pages) fn ticks(
+    pub(crate) fn ticks(
         &self,
         names: &Names,
         length: &Length,
@@ -118,7 +118,7 @@ impl Scale {
     }
 
     /// The same with these figures instead of round ones, where there is room for them.
-    pub(in crate::pages) fn ticks_at(
+    pub(crate) fn ticks_at(
         &self,
         values: &[f64],
         length: &Length,
@@ -140,7 +140,7 @@ fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
 
 /// A named place of an axis.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::pages) struct Tick {
+pub(crate) struct Tick {
     /// From 0 to 1.
     pub place: f64,
     /// Its name.
@@ -149,7 +149,7 @@ pub(in crate::pages) struct Tick {
 
 /// How long an axis is, and how far names may reach beyond its ends, in pixels.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::pages) struct Length {
+pub(crate) struct Length {
     /// From end to end.
     pub axis: f64,
     /// Before its beginning.
@@ -160,7 +160,7 @@ pub(in crate::pages) struct Length {
 
 impl Length {
     /// An axis from `left` to `right` in a picture of this width.
-    pub(in crate::pages) fn within(left: f64, right: f64, width: f64) -> Length {
+    pub(crate) fn within(left: f64, right: f64, width: f64) -> Length {
         Length { axis: right - left, before: left, after: width - right }
     }
 
@@ -182,7 +182,7 @@ fn apart(ticks: &[Tick], length: &Length, size: impl Fn(&str) -> f64) -> bool {
 
 /// How the figures of an axis are named.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::pages) struct Names {
+pub(crate) struct Names {
     unit: String,
     /// Each name carries its own unit of time.
     own: bool,
@@ -193,7 +193,7 @@ pub(in crate::pages) struct Names {
 impl Names {
     /// Names for figures in `unit` on an axis: times on a logarithmic axis each in its own unit, on a
     /// linear one all in the unit that suits the largest.
-    pub(in crate::pages) fn of(scale: &Scale, unit: &str) -> Names {
+    pub(crate) fn of(scale: &Scale, unit: &str) -> Names {
         let (title_unit, factor) = match rescaled(scale.high.max(scale.low.abs()), unit) {
             _ if scale.logarithmic => (printed(unit), 1.0),
             Some((printed, factor)) => (printed, factor),
@@ -209,7 +209,7 @@ impl Names {
     }
 
     /// The title of the axis with the unit of its names.
-    pub(in crate::pages) fn title(&self, title: &str) -> String {
+    pub(crate) fn title(&self, title: &str) -> String {
         match self.title_unit.as_str() {
             "" => title.into(),
             unit if title.is_empty() => format!("[{unit}]"),

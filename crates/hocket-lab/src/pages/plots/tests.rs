@@ -1,7 +1,8 @@
 use roxmltree::{Document, Node};
 
 use super::*;
-use crate::harness::{Axis, Bar, Dumbbell, Mark, Quantiles, Rank, Series, Span};
+use crate::harness::{Axis, Bar, Dumbbell, Mark, Rank, Series, Span};
+use crate::stats::Summary;
 
 const LONG: &str = "a very long name <of> a \"variant\" & more \u{7} that goes on and on beyond every column there is, again and again";
 
@@ -11,12 +12,6 @@ fn odd() -> [f64; 9] {
 
 fn spread(value: f64) -> Estimate {
     Estimate { value, low: Some(value * 0.9), high: Some(value * 1.2) }
-}
-
-fn quantiles(at: f64) -> Quantiles {
-    let [min, p10, p50, p90, p99, p999, max, mean] =
-        [0.8, 0.9, 1.0, 1.5, 4.0, 30.0, 90.0, 1.4].map(|by| at * by);
-    Quantiles { n: 1000, min, p10, p50, p90, p99, p999, max, mean }
 }
 
 /// Each kind with so many entries whose figures are `value(at)`.
@@ -31,8 +26,6 @@ fn plots(n: usize, value: &dyn Fn(usize) -> f64) -> Vec<Plot> {
             group: format!("g{}", at / 4),
         });
         plots.push(Plot::Bars { title: title.clone(), axis: axis.clone(), bars: bars.collect() });
-        let series = (0..n).map(|at| (name(at), quantiles(value(at)))).collect();
-        plots.push(Plot::Distribution { title: title.clone(), axis: axis.clone(), series });
         let points =
             |by: f64| (0..n).map(|at| (value(at).abs() + 1.0, spread(value(at) * by))).collect();
         let series = (0..n.min(20))
@@ -169,6 +162,51 @@ fn every_kind_is_drawn_well_whatever_its_figures_are() {
             plots(n.min(2), &same).iter().filter_map(drawing).for_each(|figure| check(&figure));
         }
     }
+}
+
+#[test]
+fn distributions_are_drawn_well_whatever_their_values_are() {
+    assert!(ridges("", &[], None).is_none());
+    let usual: Vec<f64> = (1..900).map(|n| 4e5 + 1e3 * f64::from(n)).collect();
+    let odd = [[0.0, 0.0], [f64::MIN, f64::MAX], [1e3, 1e6], [-5.0, f64::INFINITY]];
+    for values in odd.map(Vec::from).into_iter().chain([vec![1e5; 400], usual]) {
+        let summary = Summary::of_sorted(&values).unwrap();
+        let ridge = |label: &str, faint| Ridge {
+            label: label.into(),
+            note: "3 of 900 late".into(),
+            sorted: &values,
+            summary,
+            faint,
+        };
+        let all = [ridge("a", false), ridge(LONG, false), ridge("loop", true)];
+        for deadline in [None, Some(2e4), Some(1.3e6), Some(1e12)] {
+            let figure = ridges(LONG, &all, deadline).unwrap().figure(&html! { "source" });
+            assert!(!figure.0.contains("NaN") && figure.0.contains("3 of 900 late"));
+            check(&figure.0);
+        }
+    }
+}
+
+#[test]
+fn a_lane_with_much_on_it_is_drawn_longer() {
+    let timeline = |n: usize| {
+        let stretch = |at: usize| Stretch {
+            lane: at % 2,
+            from: at as f64 * 1e4 - 2e4,
+            to: at as f64 * 1e4 - 1e4,
+            label: format!("kick {at}"),
+            class: "fill s0".into(),
+        };
+        let stretches = (0..n).map(stretch).collect();
+        let lanes = vec!["worker 0 (leader), CPU 0".into(), LONG.into()];
+        let deadline = Some(n as f64 * 1e4);
+        Timeline { title: "a block".into(), lanes, stretches, deadline, ..Timeline::default() }
+    };
+    let figure = |n| timeline(n).drawn().figure(&html! { "source" }).into_string();
+    let (few, many) = (figure(20), figure(300));
+    [&few, &many].into_iter().for_each(|figure| check(figure));
+    assert!(few.contains("viewBox=\"0 0 920 ") && many.contains("viewBox=\"0 0 4600 "));
+    assert!(many.contains("class=\"scroll\" tabindex=\"0\""), "{many}");
 }
 
 #[test]

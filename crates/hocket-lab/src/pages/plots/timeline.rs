@@ -2,54 +2,83 @@
 
 use maud::{Markup, html};
 
-use super::ink::{Anchor, KINDS, fitted, hover, px, text, width};
+use super::ink::{Anchor, Drawing, KINDS, fitted, hover, line, px, text, width};
 use super::rows::{RowOf, Track, draw};
 use super::scale::Scale;
-use super::{Drawn, Key, Room, Table};
+use super::{Drawn, Key, Room};
 use crate::harness::Span;
-use crate::pages::number::{count, quantity};
+use crate::numbers::{counted, quantity};
+use crate::table::Table;
 
-/// More spans than this are left out: nobody could tell them apart, and the page would not load.
-const MOST_SPANS: usize = 4000;
+/// More than this is left out: nobody could tell it apart, and the page would not load.
+const MOST: usize = 4000;
 /// More rows than this are left out of the table.
 const MOST_ROWS: usize = 500;
 const LEGEND: usize = 12;
+/// So much of a lane has room for names; with more, the picture is wider than the page and scrolls.
+const READABLE: usize = 30;
+/// The widest picture, in widths of a page.
+const WIDEST: usize = 5;
+/// How much of the axis what is done must fill for the deadline to be drawn rather than named.
+const NEAR: f64 = 0.55;
 
-pub(super) fn drawn(title: &str, lanes: &[String], spans: &[Span]) -> Drawn {
+/// Lanes with what happens on them, in nanoseconds.
+#[derive(Default)]
+pub(crate) struct Timeline {
+    /// Above it.
+    pub title: String,
+    /// Names.
+    pub lanes: Vec<String>,
+    /// What happens.
+    pub stretches: Vec<Stretch>,
+    /// When everything has to be done.
+    pub deadline: Option<f64>,
+    /// What the looks mean.
+    pub legend: Vec<Key>,
+}
+
+/// A stretch of time.
+pub(crate) struct Stretch {
+    /// On which lane, from 0.
+    pub lane: usize,
+    /// Its begin.
+    pub from: f64,
+    /// Its end.
+    pub to: f64,
+    /// What happens.
+    pub label: String,
+    /// How it looks.
+    pub class: String,
+}
+
+/// What a plot holds, each label in one colour.
+pub(super) fn of(title: &str, lanes: &[String], spans: &[Span]) -> Timeline {
     let names = names(spans);
-    let end = spans.iter().map(|span| span.to_ns.max(span.from_ns)).max().unwrap_or(0) as f64;
-    let scale = Scale::between(0.0, end * 1.01);
-    let rows: Vec<RowOf> = lanes.iter().map(|lane| RowOf::new(lane, String::new())).collect();
-    let picture = |room| {
-        draw(
-            room,
-            &scale,
-            ("time", "ns"),
-            &rows,
-            |_| html! {},
-            |lane, track| {
-                let own = spans.iter().take(MOST_SPANS).filter(|span| span.lane == lane);
-                html! { @for span in own { (mark(span, &lanes[lane], &names, track)) } }
-            },
-        )
+    let class = |label: &String| names.iter().position(|name| name == label).unwrap_or(0) % KINDS;
+    let stretch = |span: &Span| Stretch {
+        lane: span.lane,
+        from: span.from_ns as f64,
+        to: span.to_ns.max(span.from_ns) as f64,
+        label: span.label.clone(),
+        class: format!("fill s{}", class(&span.label)),
     };
-    let title = match spans.len() > MOST_SPANS {
-        true => format!("{title} (the first {} of {})", count(MOST_SPANS, "span"), spans.len()),
-        false => title.into(),
-    };
-    Drawn {
-        title,
-        wide: picture(Room::Wide),
-        narrow: picture(Room::Narrow),
-        legend: legend(&names),
-        table: table(lanes, spans),
+    let key = |(at, name): (usize, &&str)| Key::mark(&format!("fill s{}", at % KINDS), 1, name);
+    Timeline {
+        title: title.into(),
+        lanes: lanes.to_vec(),
+        stretches: spans.iter().map(stretch).collect(),
+        deadline: None,
+        legend: match names.len() > LEGEND {
+            true => Vec::new(),
+            false => names.iter().enumerate().map(key).collect(),
+        },
     }
 }
 
 /// What happens, each once, in the order of its first span.
 fn names(spans: &[Span]) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
-    for span in spans.iter().take(MOST_SPANS) {
+    for span in spans.iter().take(MOST) {
         if names.len() < KINDS * 4 && !names.contains(&span.label.as_str()) {
             names.push(&span.label);
         }
@@ -57,41 +86,79 @@ fn names(spans: &[Span]) -> Vec<&str> {
     names
 }
 
-fn legend(names: &[&str]) -> Vec<Key> {
-    let key = |(at, name): (usize, &&str)| Key::mark(&format!("fill s{}", at % KINDS), 1, name);
-    if names.len() > LEGEND { Vec::new() } else { names.iter().enumerate().map(key).collect() }
-}
+impl Timeline {
+    /// The picture.
+    pub(crate) fn drawn(&self) -> Drawn {
+        let all = &self.stretches[..self.stretches.len().min(MOST)];
+        let first = all.iter().map(|it| it.from).fold(0.0, f64::min);
+        let last = all.iter().map(|it| it.to).fold(0.0, f64::max);
+        let near = self.deadline.filter(|deadline| last > NEAR * deadline);
+        let end = near.map_or(last, |deadline| deadline.max(last));
+        let scale = Scale::between(first, end + (end - first) * 0.01);
+        let rows: Vec<RowOf> =
+            self.lanes.iter().map(|lane| RowOf::new(lane, String::new())).collect();
+        let picture = |room| {
+            let deadline = |track: &Track<'_>| deadline_line(near, track);
+            draw(room, &scale, ("time", "ns"), &rows, deadline, |lane, track| {
+                let own = all.iter().filter(|it| it.lane == lane);
+                html! { @for it in own { (mark(it, &self.lanes[lane], track)) } }
+            })
+        };
+        let fullest =
+            (0..self.lanes.len()).map(|lane| all.iter().filter(move |it| it.lane == lane));
+        let widths = fullest.map(Iterator::count).max().unwrap_or(0).div_ceil(READABLE);
+        let (wide, narrow) = match widths {
+            0 | 1 => (picture(Room::Wide), picture(Room::Narrow)),
+            n => (picture(Room::Long(n.min(WIDEST))), Drawing::empty()),
+        };
+        Drawn { title: self.title(), wide, narrow, legend: self.keys(), table: self.table() }
+    }
 
-fn mark(span: &Span, lane: &str, names: &[&str], track: &Track<'_>) -> Markup {
-    let (from, to) = (span.from_ns as f64, span.to_ns.max(span.from_ns) as f64);
-    let Some((x, end)) = track.x(from).zip(track.x(to)) else { return html! {} };
-    let kind = names.iter().position(|name| *name == span.label).unwrap_or(0) % KINDS;
-    let words = format!(
-        "{}: {lane}, {} to {}, took {}",
-        span.label,
-        quantity(from, "ns"),
-        quantity(to, "ns"),
-        quantity(to - from, "ns")
-    );
-    let fits = width(&span.label) + 8.0 <= end - x;
-    html! {
-        rect class={ "fill s" (kind) } x=(px(x)) y=(px(track.y - 10.0)) width=(px((end - x).max(0.6))) height="20" { (hover(&words)) }
-        @if fits { (text(x + 4.0, track.y + 4.5, Anchor::Start, "in", &fitted(&span.label, end - x - 4.0))) }
+    fn title(&self) -> String {
+        match self.stretches.len() > MOST {
+            true => format!(
+                "{} (the first {} of {})",
+                self.title,
+                counted(MOST, "span"),
+                self.stretches.len()
+            ),
+            false => self.title.clone(),
+        }
+    }
+
+    fn keys(&self) -> Vec<Key> {
+        let deadline = self.deadline.map(|deadline| {
+            Key::mark("late", 6, &format!("deadline, {}", quantity(deadline, "ns")))
+        });
+        self.legend.iter().cloned().chain(deadline).collect()
+    }
+
+    fn table(&self) -> Table {
+        let row = |it: &Stretch| {
+            let lane = self.lanes.get(it.lane).cloned();
+            let lane = lane.unwrap_or_else(|| format!("lane {}", it.lane));
+            let times = [it.from, it.to, it.to - it.from].map(|ns| quantity(ns, "ns"));
+            [lane, it.label.clone()].into_iter().chain(times).collect()
+        };
+        let rows = self.stretches.iter().take(MOST_ROWS).map(row);
+        Table::new(["lane", "what", "from", "to", "took"], rows.collect())
     }
 }
 
-fn table(lanes: &[String], spans: &[Span]) -> Table {
-    let row = |span: &Span| {
-        let lane = lanes.get(span.lane).cloned().unwrap_or_else(|| format!("lane {}", span.lane));
-        let took = span.to_ns.saturating_sub(span.from_ns);
-        vec![
-            lane,
-            span.label.clone(),
-            span.from_ns.to_string(),
-            span.to_ns.to_string(),
-            took.to_string(),
-        ]
-    };
-    let heads = ["lane", "what", "from [ns]", "to [ns]", "took [ns]"].map(String::from);
-    Table { heads: heads.into(), rows: spans.iter().take(MOST_ROWS).map(row).collect() }
+fn deadline_line(deadline: Option<f64>, track: &Track<'_>) -> Markup {
+    let ends = (track.y - track.half, track.y + track.half);
+    html! {
+        @if let Some(x) = deadline.and_then(|it| track.x(it)) { (line("deadline", (x, ends.0), (x, ends.1))) }
+    }
+}
+
+fn mark(it: &Stretch, lane: &str, track: &Track<'_>) -> Markup {
+    let Some((x, end)) = track.x(it.from).zip(track.x(it.to)) else { return html! {} };
+    let [from, to, took] = [it.from, it.to, it.to - it.from].map(|ns| quantity(ns, "ns"));
+    let words = format!("{}: {lane}, {from} to {to}, took {took}", it.label);
+    let fits = width(&it.label) + 8.0 <= end - x;
+    html! {
+        rect class=(it.class) x=(px(x)) y=(px(track.y - 10.0)) width=(px((end - x).max(0.6))) height="20" { (hover(&words)) }
+        @if fits { (text(x + 4.0, track.y + 4.5, Anchor::Start, "in", &fitted(&it.label, end - x - 4.0))) }
+    }
 }

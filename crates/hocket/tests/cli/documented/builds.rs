@@ -217,7 +217,7 @@ fn what_a_command_of_make_or_cargo_names_is_looked_up() {
         "cargo bench --bench executors -- --random 20 --seed 1",
         "cargo bench -p hocket --bench disks -- locate",
         "cargo run -q -p xtask -- check",
-        "cargo test -p hocket-lab --features parquet store::",
+        "cargo test -p hocket-lab --features hostile store::",
         "VAR=1 cargo test -p hocket-engine --test engine editing -- --show-output",
         "cargo install --locked --path crates/hocket",
     ] {

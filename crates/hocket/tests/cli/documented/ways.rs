@@ -271,16 +271,15 @@ fn arguments(command: &str) -> Vec<String> {
 /// Whether a command ended as a reader may expect.
 pub fn is_as_told(command: &str, ran: &Ran) -> bool {
     let has = |word: &str| command.contains(word);
-    let asks = ["--check", "--fail-if", "--max-misses", "plugin check"].into_iter().any(has);
-    if has("parquet") && !cfg!(feature = "parquet") {
-        return ran.err.contains("built without it");
-    }
+    let asks = ["--check", "--fail-if", "--baseline", "--max-misses", "plugin check"];
+    let asks = asks.into_iter().any(has);
+    let compares = has("lab compare") || has("--baseline");
     match ran.code {
         Some(0) => true,
         // The answer of this machine.
         Some(1) => asks,
         // A second is too short for an answer.
-        Some(2) if asks && has("lab compare") => ran.err.contains("cannot be judged"),
+        Some(2) if asks && compares => ran.err.contains("cannot be judged"),
         // Pairs, and a second worker.
         Some(2 | 3) if one_cpu() => {
             ran.err.contains("may use one") || ran.err.contains("use 1 seats")

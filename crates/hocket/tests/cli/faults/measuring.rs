@@ -1,10 +1,9 @@
-//! Faults 4, 5, 10, 11 and a part of 9: what is measured, where it is kept, and what is said about it.
+//! Faults 4, 5, 10 and a part of 9: what is measured, where it is kept, and what is said about it.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use hocket_lab::record::BenchRecord;
-use hocket_lab::record::fixture::Shape;
 use hocket_lab::store::Store;
 
 use crate::support::{Ran, check_refused, files, hocket, one_track, run};
@@ -146,59 +145,4 @@ fn fault_10_a_bench_with_a_load_on_siblings_writes_its_report_into_a_new_folder(
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     let page = std::fs::read_to_string(folder.path().join("out/band.html")).unwrap();
     assert!(page.starts_with("<!DOCTYPE html>"));
-}
-
-// 11. A headline says more than its figures bear.
-
-/// What `hocket report` prints first of an invented record of so many blocks, after a change of it.
-fn headline(rounds: usize, blocks: u64, change: impl FnOnce(&mut BenchRecord)) -> String {
-    let shape = Shape { seed: 3, pairs: true, rounds, blocks_per_round: blocks, load: 0.1 };
-    let mut record = shape.record();
-    change(&mut record);
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("r.json");
-    std::fs::write(&file, serde_json::to_string(&record).unwrap()).unwrap();
-    let ran = run(&["report", file.to_str().unwrap()]);
-    assert_eq!(ran.code, Some(0), "{}", ran.err);
-    ran.out.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// The first blocks of the first variant, and wake-ups of the bare loop, long after the deadline.
-fn make_late(record: &mut BenchRecord, blocks: usize, wake_ups: usize) {
-    let rounds = record.variants[0].rounds.iter_mut();
-    let times = rounds.flat_map(|round| round.lateness_ns.iter_mut().zip(&mut round.slack_ns));
-    times.take(blocks).for_each(|(lateness, slack)| (*lateness, *slack) = (3_000_000, -2_000_000));
-    let wakes = record.wake_loop.rounds.iter_mut().flat_map(|round| &mut round.lateness_ns);
-    wakes.take(wake_ups).for_each(|lateness| *lateness = 3_000_000);
-}
-
-/// The bound of a short run is the one of its own blocks, and only where none was late.
-#[test]
-fn fault_11_the_bound_of_a_short_run_is_its_own() {
-    let short = headline(2, 30, |_| {});
-    assert!(
-        short.contains("60 blocks of a variant are too few") && short.contains("6.0 %"),
-        "{short}"
-    );
-    let late = headline(2, 30, |record| make_late(record, 1, 0));
-    assert!(!late.contains("may be late (95 %)"), "{late}");
-}
-
-/// 999 of 1000 cases are a matter of a thousand wake-ups.
-#[test]
-fn fault_11_no_quantile_is_named_that_so_few_wake_ups_do_not_have() {
-    let of = |rounds, blocks| headline(rounds, blocks, |record| make_late(record, 0, usize::MAX));
-    assert!(!of(1, 100).contains("999 of 1000"));
-    assert!(of(12, 100).contains("in 999 of 1000 cases"));
-}
-
-/// A loop that was late now and then is no excuse for a session that is late more often.
-#[test]
-fn fault_11_the_machine_is_not_blamed_for_more_than_its_loop_shows() {
-    let told = headline(30, 30, |record| {
-        record.variants.truncate(1);
-        make_late(record, 50, 3);
-    });
-    assert!(told.contains("Misses at 64 frames: 50 of 900 blocks were late"), "{told}");
-    assert!(told.contains("was late in 3 of 900") && !told.contains("No more misses"), "{told}");
 }

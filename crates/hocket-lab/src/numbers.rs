@@ -1,10 +1,10 @@
-//! Figures as text.
+//! Figures as text: the one way for terminals, pages, pictures and sentences.
 
-use crate::harness::{Estimate, percent_change};
-use crate::report::shared::grouped;
+use crate::harness::Estimate;
+use crate::stats::{Comparison, Interval, Proportion};
 
 /// What stands where there is no figure.
-pub(super) const NONE: &str = "–";
+pub(crate) const NONE: &str = "–";
 
 /// Four digits that count, with commas between groups of three from five digits on; a power of ten
 /// where that would be too long.
@@ -42,7 +42,7 @@ fn scientific(value: f64, places: usize) -> String {
 }
 
 /// A round figure as short as it can be said: `0.5`, `20`, `1,000,000`.
-pub(super) fn round(value: f64) -> String {
+pub(crate) fn round(value: f64) -> String {
     let text = significant(value, 4);
     let mantissa = |text: &str| text.trim_end_matches('0').trim_end_matches('.').to_string();
     match text.split_once('e') {
@@ -65,13 +65,13 @@ pub fn printed(unit: &str) -> &str {
 }
 
 /// `time [µs]`, or the name alone for what has no unit.
-pub(super) fn with_unit(name: &str, unit: &str) -> String {
+pub(crate) fn with_unit(name: &str, unit: &str) -> String {
     if unit.is_empty() { name.into() } else { format!("{name} [{}]", printed(unit)) }
 }
 
 /// The unit of time or rate in which `value` is best read, and what to multiply by; `None` for other
 /// units.
-pub(super) fn rescaled(value: f64, unit: &str) -> Option<(&'static str, f64)> {
+pub(crate) fn rescaled(value: f64, unit: &str) -> Option<(&'static str, f64)> {
     if unit == "1/s" {
         let fits = |(_, size): &&(&str, f64)| value.abs() >= *size * 0.9995;
         let (printed, size) = RATES.iter().rev().find(fits).unwrap_or(&RATES[0]);
@@ -95,12 +95,12 @@ pub(crate) fn conversion(from: &str, to: &str) -> Option<f64> {
 }
 
 /// A figure with its unit; times in the unit that suits them: `1.25 µs`.
-pub(super) fn quantity(value: f64, unit: &str) -> String {
+pub(crate) fn quantity(value: f64, unit: &str) -> String {
     said(value, unit, |value| significant(value, 3))
 }
 
 /// The same for round figures on axes: `1 ms`.
-pub(super) fn round_quantity(value: f64, unit: &str) -> String {
+pub(crate) fn round_quantity(value: f64, unit: &str) -> String {
     said(value, unit, round)
 }
 
@@ -116,7 +116,7 @@ fn said(value: f64, unit: &str, number: impl Fn(f64) -> String) -> String {
 }
 
 /// `1.25 µs [1.20, 1.31]`.
-pub(super) fn estimate(estimate: &Estimate, unit: &str) -> String {
+pub(crate) fn estimate(estimate: &Estimate, unit: &str) -> String {
     let (printed, factor) = rescaled(estimate.value, unit).unwrap_or((printed(unit), 1.0));
     let number = |value: f64| significant(value * factor, 3);
     let range = match (estimate.low, estimate.high) {
@@ -127,39 +127,109 @@ pub(super) fn estimate(estimate: &Estimate, unit: &str) -> String {
 }
 
 /// A ratio as a change: `-12.1 %`, `+240 %`.
-pub(super) fn change(ratio: f64) -> String {
+pub fn change(ratio: f64) -> String {
     change_with(ratio, None)
 }
 
-/// The same with its interval: `-12.1 % [-13.0, -11.2]`.
-pub(super) fn change_with(ratio: f64, interval: Option<(f64, f64)>) -> String {
+/// The same with its interval: `-12.1 % [-13.0, -11.2]`. Always percent, so that the changes of a list compare.
+pub fn change_with(ratio: f64, interval: Option<Interval>) -> String {
     if !ratio.is_finite() {
         return NONE.into();
     }
-    let range = interval.map_or(String::new(), |(low, high)| {
-        format!(" [{}, {}]", percent_change(low), percent_change(high))
+    let range = interval.map_or(String::new(), |it| {
+        format!(" [{}, {}]", percent_change(it.low), percent_change(it.high))
     });
     format!("{} %{range}", percent_change(ratio))
 }
 
-/// A share or a floor in per cent, two digits that count.
-pub(super) fn percent(share: f64) -> String {
+/// The same of a comparison.
+pub(crate) fn changed(comparison: &Comparison) -> String {
+    change_with(comparison.ratio, comparison.interval)
+}
+
+/// The same of a ratio that is an estimate.
+pub(crate) fn estimated_change(ratio: &Estimate) -> String {
+    let ends = ratio.low.zip(ratio.high);
+    change_with(ratio.value, ends.map(|(low, high)| Interval { low, high }))
+}
+
+fn percent_change(ratio: f64) -> String {
+    let percent = (ratio - 1.0) * 100.0;
+    if percent.abs() < 100.0 { format!("{percent:+.1}") } else { format!("{percent:+.0}") }
+}
+
+/// A share or a floor in per cent, two digits that count: `0.10 %`.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{} %", percent_digits(share))
+}
+
+/// `0.03 to 0.29 %`.
+pub(crate) fn percent_range(range: Interval) -> String {
+    format!("{} to {} %", percent_digits(range.low), percent_digits(range.high))
+}
+
+fn percent_digits(share: f64) -> String {
     match share * 100.0 {
         p if !p.is_finite() => NONE.into(),
-        p if p.abs() >= 1000.0 => format!("{} %", significant(p, 3)),
-        p if p.abs() >= 10.0 => format!("{p:.0} %"),
-        p if p.abs() >= 1.0 => format!("{p:.1} %"),
-        p => format!("{p:.2} %"),
+        p if p.abs() >= 1000.0 => significant(p, 3),
+        p if p == 0.0 || p.abs() >= 10.0 => format!("{p:.0}"),
+        p if p.abs() >= 1.0 => format!("{p:.1}"),
+        p if p.abs() >= 0.01 => format!("{p:.2}"),
+        _ => "<0.01".into(),
     }
 }
 
+/// `3 of 3000`.
+pub(crate) fn of(share: Proportion) -> String {
+    format!("{} of {}", count(share.count), count(share.of))
+}
+
+/// A whole number with separators from five digits on: `9000`, `27,000`.
+pub(crate) fn count(n: u64) -> String {
+    grouped(&n.to_string())
+}
+
 /// `1 round`, `3 rounds`.
-pub(super) fn count(n: usize, one: &str) -> String {
-    format!("{} {one}{}", grouped(&n.to_string()), if n == 1 { "" } else { "s" })
+pub(crate) fn counted(n: usize, one: &str) -> String {
+    format!("{} {one}{}", count(n as u64), if n == 1 { "" } else { "s" })
+}
+
+/// Nanoseconds for a column of microseconds: `1333`, `41.25`.
+pub(crate) fn us(ns: f64) -> String {
+    digits(ns / 1e3)
+}
+
+/// Puts commas between groups of three where there are five digits or more before the point.
+fn grouped(number: &str) -> String {
+    let (sign, rest) = number.strip_prefix('-').map_or(("", number), |rest| ("-", rest));
+    let (whole, decimals) = rest.split_once('.').map_or((rest, None), |(w, d)| (w, Some(d)));
+    let mut out = String::from(sign);
+    for (at, digit) in whole.chars().enumerate() {
+        if at > 0 && whole.len() > 4 && (whole.len() - at) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    if let Some(decimals) = decimals {
+        out.push('.');
+        out.push_str(decimals);
+    }
+    out
+}
+
+/// `a`, `a and b`, `a, b and c`; from the fourth on `a, b and 2 others`.
+pub(crate) fn listed(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => (*one).into(),
+        [a, b] => format!("{a} and {b}"),
+        [a, b, c] => format!("{a}, {b} and {c}"),
+        [a, b, rest @ ..] => format!("{a}, {b} and {} others", rest.len()),
+    }
 }
 
 /// With a capital letter, for the beginning of a sentence.
-pub(super) fn capital(text: &str) -> String {
+pub(crate) fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
@@ -203,9 +273,18 @@ mod tests {
     }
 
     #[test]
-    fn changes_are_per_cent() {
+    fn changes_and_shares_are_per_cent() {
         assert_eq!([0.98, 2.5, 50.0, f64::NAN].map(change), ["-2.0 %", "+150 %", "+4900 %", "–"]);
-        assert_eq!(change_with(1.0, Some((0.4, 1.1))), "+0.0 % [-60.0, +10.0]");
-        assert_eq!([0.0034, 0.034, 0.34].map(percent), ["0.34 %", "3.4 %", "34 %"]);
+        let range = Some(Interval { low: 0.4, high: 1.1 });
+        assert_eq!(change_with(1.0, range), "+0.0 % [-60.0, +10.0]");
+        let shown = [0.0, 0.00005, 0.001, 0.0123, 0.034, 0.5, 20.0].map(percent);
+        assert_eq!(shown, ["0 %", "<0.01 %", "0.10 %", "1.2 %", "3.4 %", "50 %", "2000 %"]);
+    }
+
+    #[test]
+    fn large_numbers_are_grouped() {
+        assert_eq!([9000, 27_000, 1_234_567].map(count), ["9000", "27,000", "1,234,567"]);
+        assert_eq!([1_333_333.0, 41_250.0, -12_345_678.0].map(us), ["1333", "41.25", "-12,346"]);
+        assert_eq!([counted(1, "round"), counted(3, "round")], ["1 round", "3 rounds"]);
     }
 }
