@@ -174,6 +174,8 @@ impl Start<'_> {
             option("--stand-in", us.to_string());
             option("--stand-in-windows", windows_for(us).to_string());
         }
+        let soundfont = self.args.project.soundfont.clone();
+        all.extend(soundfont.into_iter().flat_map(|path| ["--soundfont".into(), path.into()]));
         all.push("--no-profile".into());
         all.extend(self.args.strict.then(|| OsString::from("--strict")));
         let file = || self.args.session.clone().into_os_string();

@@ -17,7 +17,7 @@ Examples:
   hocket bench sessions/band.toml --schedule serial,lists,dataflow --policy off --frames 128
   hocket bench sessions/band.toml --policy off,idle-thread --disturb compute:4@siblings")]
 pub struct BenchArgs {
-    /// The session file or .dawproject; `-` reads a session from standard input.
+    /// The session file, .dawproject or MIDI file; `-` reads a session from standard input.
     #[arg(value_name = "SESSION")]
     pub session: PathBuf,
     /// Measured blocks per variant in all process starts, in whole turns.
@@ -93,7 +93,7 @@ pub struct BenchArgs {
     /// How files play from the disk.
     #[command(flatten)]
     pub disk: DiskArgs,
-    /// How a project becomes a session.
+    /// How a project or a MIDI file becomes a session.
     #[command(flatten)]
     pub project: ProjectArgs,
     /// Where defaults come from.

@@ -26,7 +26,7 @@ Examples:
   hocket render sessions/band.toml -o band.wav --normalize lufs=-16
   hocket render sessions/automation.toml -o out.wav --input microphone=sessions/audio/perc_bell.flac")]
 pub struct RenderArgs {
-    /// The session file or .dawproject; `-` reads a session from standard input.
+    /// The session file, .dawproject or MIDI file; `-` reads a session from standard input.
     #[arg(value_name = "SESSION")]
     pub session: PathBuf,
     /// The audio file to write: .wav or .flac. `-` writes WAV to standard output.
@@ -87,7 +87,7 @@ pub struct RenderArgs {
     /// How files play from the disk.
     #[command(flatten)]
     pub disk: DiskArgs,
-    /// How a project becomes a session.
+    /// How a project or a MIDI file becomes a session.
     #[command(flatten)]
     pub project: ProjectArgs,
     /// Where defaults come from.
