@@ -20,6 +20,7 @@ mod profile;
 mod record;
 mod recover;
 mod session;
+mod soundfont;
 mod sysfs;
 mod tempo;
 mod topology;
@@ -41,7 +42,7 @@ const fn target(name: &'static str, check: fn(&[u8]), memory_mib: usize) -> Targ
 }
 
 /// All of them.
-pub const TARGETS: [Target; 17] = [
+pub const TARGETS: [Target; 18] = [
     // A compressed file of some kilobytes may hold minutes of silence.
     target("audio", audio::check, 1024),
     target("costs", costs::check, 64),
@@ -59,6 +60,8 @@ pub const TARGETS: [Target; 17] = [
     target("recover", recover::check, 64),
     // A short file may ask for 1024 copies of each strip.
     target("session", session::check, 512),
+    // A file of some kilobytes may have hundreds of thousands of regions.
+    target("soundfont", soundfont::check, 512),
     target("sysfs", sysfs::check, 256),
     target("tempo", tempo::check, 64),
     target("topology", topology::check, 256),
