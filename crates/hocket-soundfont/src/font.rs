@@ -57,7 +57,7 @@ impl SoundFont {
                 "make sure that you may read it",
             ),
         };
-        // Looked at first, because opening a pipe waits for whoever writes into it.
+        // Looked at first, because opening a pipe waits until somebody writes into it.
         let is_file = std::fs::metadata(path).map_err(unreadable)?.is_file();
         if !is_file {
             return Err(FontError::whole("this is not a regular file", NAME_ANOTHER));

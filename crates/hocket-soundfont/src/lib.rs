@@ -25,8 +25,10 @@
 //!   [`MAX_REGIONS`](font::MAX_REGIONS) regions.
 //!
 //! # What it leaves out
-//! Modulators of the file (those that every SoundFont has by default are there, but for velocity to filter), reverb and chorus
-//! sends, samples of 24 bits (their upper 16 play), samples in the ROM of a sound card, and compressed samples (SF3).
+//! - modulators of the file; those that every SoundFont has by default are there, but for velocity to cutoff
+//! - sends to reverb and chorus
+//! - the lower 8 bits of samples of 24
+//! - samples in the ROM of a sound card, and compressed ones (SF3): refused
 #![forbid(unsafe_code)]
 
 use std::sync::Arc;
