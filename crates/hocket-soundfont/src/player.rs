@@ -125,7 +125,9 @@ impl Effect for Player {
 
     fn run(&mut self, rows: StereoMut<'_>, _key: Option<StereoRef<'_>>) {
         let frames = rows.left.len();
-        let (mut left, mut right) = ([0.0; CONTROL_FRAMES], [0.0; CONTROL_FRAMES]);
+        // Apart: both together would be filled by the C library (hocket_dsp::rows).
+        let mut left = [0.0; CONTROL_FRAMES];
+        let mut right = [0.0; CONTROL_FRAMES];
         let mut sounds = false;
         // One voice after the other, in their order: the sum has the same bits for every block.
         for voice in self.voices.iter_mut().filter(|voice| voice.is_on()) {
