@@ -138,10 +138,10 @@ impl Effect for Player {
         if !sounds {
             return self.gain.skip(frames);
         }
-        for frame in 0..frames {
+        for (frame, (out_left, out_right)) in rows.left.iter_mut().zip(rows.right).enumerate() {
             let gain = self.gain.advance();
-            rows.left[frame] += left[frame] * gain;
-            rows.right[frame] += right[frame] * gain;
+            *out_left += left[frame] * gain;
+            *out_right += right[frame] * gain;
         }
     }
 

@@ -95,11 +95,10 @@ fn a_soundfont_that_is_damaged_or_lacks_the_preset_is_refused_with_its_place() {
     refused("text.sf2", &["text.sf2", "no SoundFont 2 file", "remedy: name a SoundFont 2 file"]);
     refused("none.sf2", &["none.sf2", "does not exist"]);
     let effect = |more: &str| {
-        let (folder, file) = session(&format!(
+        session(&format!(
             "[[track]]\nname = \"one\"\nnotes = [{{ notes = [[0, 1, 60]] }}]\n[[track.effect]]\nkind = \"soundfont\"\n\
              {more}\n"
-        ));
-        (folder, file)
+        ))
     };
     let refused = |more: &str, words: &[&str]| {
         let (_folder, file) = effect(more);
