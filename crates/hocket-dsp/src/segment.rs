@@ -85,12 +85,21 @@ impl<E: Effect> Segmented<E> {
     /// Builds an effect. Values that are missing or not numbers become defaults, values out of
     /// range are clamped.
     pub fn new(values: &[f32], sample_rate_hz: u32) -> Segmented<E> {
+        Segmented::with(values, sample_rate_hz, E::new)
+    }
+
+    /// The same of an effect that needs more than values: `make` is called once, as [`Effect::new`] would be.
+    pub fn with(
+        values: &[f32],
+        sample_rate_hz: u32,
+        make: impl FnOnce(&[f32], u32) -> E,
+    ) -> Segmented<E> {
         let given = |index: usize| values.get(index).copied().filter(|value| !value.is_nan());
         let params = E::PARAMS.iter().enumerate();
         let values: Vec<f32> = params
             .map(|(index, param)| param.clamp(given(index).unwrap_or(param.default)))
             .collect();
-        Segmented { effect: E::new(&values, sample_rate_hz.max(1)), elapsed: 0, due: true }
+        Segmented { effect: make(&values, sample_rate_hz.max(1)), elapsed: 0, due: true }
     }
 
     /// The effect inside.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hocket_dsp::{Bypass, Kind, Processor};
 use hocket_plan::graph::EffectFacts;
-use hocket_plan::{Effect, EffectCatalogue, ParamSpec, Preset};
+use hocket_plan::{Effect, EffectCatalogue, FileRefusal, ParamSpec, Preset};
 
 /// Makes effects that are not built in, such as plug-ins.
 ///
@@ -34,6 +34,29 @@ pub trait EffectSource: Send + Sync {
     /// # Errors
     /// What kept it from being made; nothing of it is left then.
     fn build(&self, effect: &Effect, rate_hz: u32) -> Result<Box<dyn Processor>, String>;
+    /// Kinds that are the same on every machine, for lists and schemas. A source has none unless it says so.
+    fn kinds(&self) -> &'static [&'static str] {
+        &[]
+    }
+    /// As [`EffectCatalogue::takes_state`]. Every kind of a source does unless it says otherwise.
+    fn takes_state(&self, kind: &str) -> bool {
+        self.params(kind).is_some()
+    }
+    /// As [`EffectCatalogue::takes_file`]. No kind does unless the source says so.
+    fn takes_file(&self, kind: &str) -> bool {
+        let _ = kind;
+        false
+    }
+    /// As [`EffectCatalogue::check_file`].
+    ///
+    /// Thread: control. Cost: may read files.
+    ///
+    /// # Errors
+    /// As for [`EffectCatalogue::check_file`].
+    fn check_file(&self, effect: &Effect) -> Result<(), FileRefusal> {
+        let _ = effect;
+        Ok(())
+    }
     /// As [`EffectCatalogue::preset`]. A source has none unless it says so.
     ///
     /// Thread: control. Cost: may read files.
@@ -89,7 +112,7 @@ impl Effects {
     /// The parameter at `index` of `kind`.
     pub(crate) fn param(&self, kind: &str, index: usize) -> Option<ParamSpec> {
         match hocket_dsp::kind(kind) {
-            Some(kind) => kind.params.get(index).map(spec),
+            Some(kind) => kind.params.get(index).map(param_spec),
             // The last index is that of the bypass.
             None if index >= usize::from(Bypass::PARAM) => None,
             None => self.source.as_ref()?.params(kind)?.into_iter().nth(index),
@@ -127,12 +150,14 @@ impl Effects {
 
 impl EffectCatalogue for Effects {
     fn kinds(&self) -> Vec<&'static str> {
-        hocket_dsp::kinds().iter().map(|kind| kind.name).collect()
+        let own = hocket_dsp::kinds().iter().map(|kind| kind.name);
+        let of_source = self.source.as_ref().map_or(&[][..], |source| source.kinds());
+        own.chain(of_source.iter().copied()).collect()
     }
 
     fn params(&self, kind: &str) -> Option<Vec<ParamSpec>> {
         match hocket_dsp::kind(kind) {
-            Some(kind) => Some(kind.params.iter().map(spec).collect()),
+            Some(kind) => Some(kind.params.iter().map(param_spec).collect()),
             None => self.source.as_ref()?.params(kind),
         }
     }
@@ -148,7 +173,18 @@ impl EffectCatalogue for Effects {
     }
 
     fn takes_state(&self, kind: &str) -> bool {
-        self.of_source(kind, |source| source.params(kind).is_some())
+        self.of_source(kind, |source| source.takes_state(kind))
+    }
+
+    fn takes_file(&self, kind: &str) -> bool {
+        self.of_source(kind, |source| source.takes_file(kind))
+    }
+
+    fn check_file(&self, effect: &Effect) -> Result<(), FileRefusal> {
+        match (hocket_dsp::kind(&effect.kind), &self.source) {
+            (None, Some(source)) => source.check_file(effect),
+            _ => Ok(()),
+        }
     }
 
     fn preset(&self, kind: &str, name: &str) -> Result<Preset, String> {
@@ -193,7 +229,8 @@ fn known(effect: &Effect) -> Option<&'static Kind> {
     hocket_dsp::kind(&effect.kind).filter(|kind| kind.params.len() == effect.values.len())
 }
 
-fn spec(param: &hocket_dsp::Param) -> ParamSpec {
+/// A parameter of a processor as sessions know it.
+pub fn param_spec(param: &hocket_dsp::Param) -> ParamSpec {
     ParamSpec {
         name: param.name.into(),
         summary: param.summary.into(),

@@ -137,7 +137,7 @@ pub use block::lanes::most_events;
 pub use block::node::Contained;
 pub use block::note_player::NotePlayer;
 pub use block::times::{BlockTimes, WorkerTotals, period_ns};
-pub use catalogue::{EffectSource, Effects, EffectsAt};
+pub use catalogue::{EffectSource, Effects, EffectsAt, param_spec};
 pub use control::automation::{LaneChange, LaneSpec, ThinnedOut};
 pub use control::background::LostWork;
 pub use control::clip_streams::{

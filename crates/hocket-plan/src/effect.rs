@@ -14,8 +14,8 @@ use crate::session::{StripId, Tap};
 pub const PLUGIN_PREFIXES: [&str; 2] = ["lv2:", "clap:"];
 
 /// The keys that every effect has in a session file. No parameter may have one of these names.
-pub const EFFECT_KEYS: [&str; 7] =
-    ["kind", "bypass", "key", "key_tap", "events", "state", "preset"];
+pub const EFFECT_KEYS: [&str; 8] =
+    ["kind", "bypass", "key", "key_tap", "events", "state", "preset", "file"];
 
 /// Whether `kind` has the form of a plug-in's kind. No built-in kind has.
 pub fn is_plugin(kind: &str) -> bool {
@@ -42,6 +42,8 @@ pub struct Effect {
     /// The preset, by its URI or label, from which values and state come that the session does not give itself. A written
     /// session names it.
     pub preset: Option<String>,
+    /// The file that it plays, already resolved against the session file's folder. Only for kinds that take one.
+    pub file: Option<PathBuf>,
 }
 
 impl Effect {
@@ -56,8 +58,18 @@ impl Effect {
             state: None,
             state_file: None,
             preset: None,
+            file: None,
         }
     }
+}
+
+/// Why an effect cannot play its file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileRefusal {
+    /// What is wrong, one sentence without a full stop. It does not name the file.
+    pub cause: String,
+    /// What to do about it, one sentence without a full stop.
+    pub remedy: String,
 }
 
 /// What a preset of a plug-in sets.
@@ -97,7 +109,7 @@ pub struct ParamSpec {
 
 /// The effect kinds that exist where the session will run.
 pub trait EffectCatalogue {
-    /// The names of the built-in kinds, in the order in which they are documented. There may be others.
+    /// The names of the kinds that come with the program, in the order in which they are documented. There may be others.
     fn kinds(&self) -> Vec<&'static str>;
     /// The parameters of `kind`, or `None` if no such kind exists.
     fn params(&self, kind: &str) -> Option<Vec<ParamSpec>>;
@@ -115,6 +127,19 @@ pub trait EffectCatalogue {
     fn takes_state(&self, kind: &str) -> bool {
         let _ = kind;
         false
+    }
+    /// Whether `kind` plays a file that the session names, such as a SoundFont. None does unless the catalogue says so.
+    fn takes_file(&self, kind: &str) -> bool {
+        let _ = kind;
+        false
+    }
+    /// Whether the effect, of a kind that takes a file, can play the one that it names.
+    ///
+    /// # Errors
+    /// [`FileRefusal`]: the file is wrong, or it lacks what the effect wants of it.
+    fn check_file(&self, effect: &Effect) -> Result<(), FileRefusal> {
+        let _ = effect;
+        Ok(())
     }
     /// The preset of `kind` with this URI or label. No kind has presets unless the catalogue says so.
     ///

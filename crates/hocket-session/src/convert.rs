@@ -22,7 +22,7 @@ pub(crate) fn converted(text: &str, paths: &dyn Fn(&str) -> String) -> Option<St
     Some(document.to_string())
 }
 
-/// Only clips, notes, takes and the preview have a `file`, and only effects a `state`.
+/// Clips, notes, takes, effects and the preview have a `file`, and only effects a `state`.
 fn rewrite_files(table: &mut dyn TableLike, paths: &dyn Fn(&str) -> String) {
     for (key, item) in table.iter_mut() {
         if ["file", "state"].contains(&key.get())

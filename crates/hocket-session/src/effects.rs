@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hocket_plan::session::StripId;
-use hocket_plan::{Effect, EffectCatalogue, Key, ParamSpec, Preset, is_plugin};
+use hocket_plan::{Effect, EffectCatalogue, FileRefusal, Key, ParamSpec, Preset, is_plugin};
 
 use crate::fields::{At, Fields};
 use crate::mistakes::Mistakes;
@@ -46,6 +46,7 @@ impl EffectReader<'_, '_> {
         }
         let (preset_name, preset) = self.preset(fields, kind.value).unzip();
         let (state_file, state) = self.state(fields, kind.value).unzip();
+        let file = self.file(fields, kind.value);
         // Where the file says nothing, a preset does.
         let base = |index: usize| preset.as_ref().and_then(|preset| preset.values.get(index));
         let value = |(index, param): (usize, &ParamSpec)| match base(index) {
@@ -54,7 +55,7 @@ impl EffectReader<'_, '_> {
         };
         let values = params.iter().enumerate().map(value).collect();
         let names = &mut *self.names;
-        Some(Effect {
+        let effect = Effect {
             kind: kind.value.to_owned(),
             values,
             bypass: fields.flag(&schema::BYPASS, false),
@@ -63,7 +64,37 @@ impl EffectReader<'_, '_> {
             state: state.or(preset.as_ref().and_then(|preset| preset.state.clone())),
             state_file,
             preset: preset_name,
-        })
+            file,
+        };
+        self.check_file(fields, &effect);
+        Some(effect)
+    }
+
+    /// The file that the effect plays.
+    fn file(&self, fields: &Fields<'_>, kind: &str) -> Option<PathBuf> {
+        if self.catalogue.takes_file(kind) {
+            return self.states.file(&fields.require_text(&schema::EFFECT_FILE)?);
+        }
+        if fields.has(&schema::EFFECT_FILE) {
+            let kinds = self.catalogue.kinds();
+            let play = kinds.iter().copied().filter(|kind| self.catalogue.takes_file(kind));
+            let remedy = format!(
+                "a key belongs to the last header above it; the kinds of effects that play a file: {}",
+                list(play)
+            );
+            let cause = format!("an effect of the kind '{kind}' plays no file");
+            self.mistakes.report(fields.span_of(&schema::EFFECT_FILE), cause, remedy);
+        }
+        None
+    }
+
+    /// Whether the file holds what the effect wants of it.
+    fn check_file(&self, fields: &Fields<'_>, effect: &Effect) {
+        let Some(file) = &effect.file else { return };
+        if let Err(FileRefusal { cause, remedy }) = self.catalogue.check_file(effect) {
+            let cause = format!("'{}': {cause}", file.display());
+            self.mistakes.report(fields.span_of(&schema::EFFECT_FILE), cause, remedy);
+        }
     }
 
     /// The name of the effect's preset, and what it sets.

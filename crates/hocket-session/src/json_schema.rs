@@ -143,21 +143,27 @@ fn add_kinds(effect: &mut Map<String, Json>, catalogue: &dyn EffectCatalogue) {
     let mut rules = Vec::new();
     for kind in &kinds {
         let mut known: Map<String, Json> = Map::new();
+        let takes_file = catalogue.takes_file(kind);
         for key in schema::EFFECT_TABLE.keys {
             let is_key = [schema::SIDE_CHAIN.name, schema::KEY_TAP.name].contains(&key.name);
             let is_events = key.name == schema::EVENTS_FROM.name;
             let is_state = [schema::STATE.name, schema::PRESET.name].contains(&key.name);
             let fits = !is_key || catalogue.has_side_chain(kind);
             let fits = fits && (!is_state || catalogue.takes_state(kind));
+            let fits = fits && (key.name != schema::EFFECT_FILE.name || takes_file);
             if fits && (!is_events || catalogue.has_event_input(kind)) {
                 known.insert(key.name.into(), json!(true));
             }
         }
         let params = catalogue.params(kind).unwrap_or_default();
         known.extend(params.iter().map(|param| (param.name.to_string(), of_param(param))));
+        let mut then = json!({ "properties": known, "additionalProperties": false });
+        if takes_file {
+            then["required"] = json!([schema::EFFECT_FILE.name]);
+        }
         rules.push(json!({
             "if": { "properties": { "kind": { "enum": [kind] } } },
-            "then": { "properties": known, "additionalProperties": false },
+            "then": then,
         }));
     }
     rules.push(of_plugins());
@@ -177,7 +183,8 @@ const PLUGIN: &str = "^(lv2|clap):.";
 
 /// A plug-in has parameters of any name.
 fn of_plugins() -> Json {
-    let known = schema::EFFECT_TABLE.keys.iter().map(|key| (key.name.to_owned(), json!(true)));
+    let keys = schema::EFFECT_TABLE.keys.iter().filter(|key| key.name != schema::EFFECT_FILE.name);
+    let known = keys.map(|key| (key.name.to_owned(), json!(true)));
     let known: Map<String, Json> = known.collect();
     json!({
         "if": { "properties": { "kind": { "type": "string", "pattern": PLUGIN } }, "required": ["kind"] },

@@ -26,6 +26,7 @@
 //! - `convert`: a file in the newest format, with its comments
 //! - `json_schema`: the schema for editors
 //! - `foreign`: sessions that another crate has read from a text of another format
+//! - `midi_file`: a MIDI file as a session of its own
 //!
 //! Limits: this crate only checks that it can open the audio files. [`load_checking`] lets a decoder look into
 //! them; what it finds later it reports at the clip's line through [`Loaded::media_error`].
@@ -58,12 +59,14 @@ mod write;
 mod convert;
 mod json_schema;
 mod foreign;
+mod midi_file;
 
 pub use costs::{COST_FORMAT, costs_text, read_costs};
 pub use error::{Place, SessionError};
 pub use foreign::ForeignText;
 pub use json_schema::json_schema;
 pub use media::{MediaCheck, MediaRefusal, MediaUse};
+pub use midi_file::load_midi;
 pub use mistakes::SessionErrors;
 pub use source::MAX_BYTES as MAX_FILE_BYTES;
 use source::{Source, What};

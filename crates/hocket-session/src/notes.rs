@@ -156,10 +156,10 @@ impl<'a> NoteReader<'a> {
     }
 }
 
-const TOO_LARGE: &str = "is larger than 4 MiB";
+pub(crate) const TOO_LARGE: &str = "is larger than 4 MiB";
 
 /// `Err(None)`: it is too large.
-fn read(path: &Path) -> Result<Arc<[u8]>, Option<(String, String)>> {
+pub(crate) fn read(path: &Path) -> Result<Arc<[u8]>, Option<(String, String)>> {
     let mut bytes = Vec::new();
     let file = File::open(path).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes));
     match file {
@@ -241,7 +241,7 @@ fn part(
 }
 
 /// Why a MIDI file gives no messages.
-enum Refusal {
+pub(crate) enum Refusal {
     /// It has only so many tracks.
     NoTrack(usize),
     /// Its times are in seconds.
@@ -252,7 +252,7 @@ enum Refusal {
 
 /// The channel messages of a MIDI file, of all tracks or one, and of all channels or one; times in the unit of `base`. And
 /// whether the file is whole.
-fn messages(
+pub(crate) fn messages(
     bytes: &[u8],
     track: Option<u16>,
     channel: Option<u8>,

@@ -313,6 +313,12 @@ pub(crate) const PRESET: Key = key(
     "none",
     "The preset with which a plug-in starts, by its label or URI; values here go before its values. Not with `state`.",
 );
+pub(crate) const EFFECT_FILE: Key = key(
+    "file",
+    Value::Text,
+    "none",
+    "The SoundFont that a `soundfont` plays, which needs one; relative to the folder of the session file.",
+);
 pub(crate) const FEEDBACK: Key = key(
     "feedback",
     Value::Flag,
@@ -476,7 +482,7 @@ pub(crate) static NOTE_TABLE: Table = Table {
 pub(crate) static EFFECT_TABLE: Table = Table {
     header: "[[track.effect]]",
     summary: "An effect; also in `[[group.effect]]`, `[[return.effect]]` and `[[master.effect]]`.",
-    keys: &[KIND, BYPASS, SIDE_CHAIN, KEY_TAP, EVENTS_FROM, STATE, PRESET],
+    keys: &[KIND, BYPASS, SIDE_CHAIN, KEY_TAP, EVENTS_FROM, STATE, PRESET, EFFECT_FILE],
 };
 pub(crate) static SEND_TABLE: Table = Table {
     header: "[[track.send]]",

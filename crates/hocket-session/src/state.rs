@@ -49,6 +49,19 @@ impl<'a> StateReader<'a> {
         bytes.map(|bytes| (path, bytes))
     }
 
+    /// The path of another file that an effect names and that can be opened; reports what is wrong with it.
+    pub(crate) fn file(&self, file: &At<&str>) -> Option<PathBuf> {
+        let folder = self.mistakes.source().folder();
+        let path: PathBuf = folder.join(file.value).components().collect();
+        let openable = self.folders.openable(&path, !self.mistakes.is_full());
+        let report = |(cause, remedy): (String, String)| {
+            let cause = format!("the file '{}' {cause}", path.display());
+            self.mistakes.report(file.span.clone(), cause, remedy);
+        };
+        openable.map_err(report).ok()?;
+        Some(path)
+    }
+
     fn read(&mut self, path: &Path) -> Result<Arc<[u8]>, (String, String)> {
         self.folders.openable(path, !self.mistakes.is_full())?;
         let bytes = read_bytes(path, self.room).map_err(|error| match error {

@@ -309,13 +309,18 @@ impl Writer<'_> {
     }
 
     fn effect(&mut self, effect: &Effect, table: &str, strip: &str) -> Written {
-        let Effect { kind, values, bypass, key: heard, events, state, state_file, preset } = effect;
+        let Effect { kind, values, bypass, key: heard, events, .. } = effect;
+        let Effect { state, state_file, preset, file, .. } = effect;
         let params = self.catalogue.params(kind).filter(|params| params.len() == values.len());
         let unknown = || WriteError::UnknownEffect { strip: strip.into(), kind: kind.clone() };
         let params = params.ok_or_else(unknown)?;
         self.header(&format!("[[{table}.effect]]"));
         self.text("kind", kind);
         self.flag("bypass", *bypass);
+        if let Some(file) = file {
+            let file = self.path(file)?;
+            self.text("file", &file);
+        }
         // A preset that is gone since decides nothing: its values are written.
         let preset = preset.as_ref().and_then(|name| {
             let found = self.catalogue.preset(kind, name).ok()?;

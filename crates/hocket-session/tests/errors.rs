@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Few, Folder, PLUGIN, loaded};
+use common::{Few, Folder, PLAYER, PLUGIN, loaded};
 use hocket_plan::session::MediaId;
 use hocket_session::{LoadOptions, SessionError, SessionErrors, load};
 
@@ -302,8 +302,27 @@ fn effects() {
         &other,
         "ratio",
         "unknown key 'ratio'",
-        "the keys here are 'kind', 'bypass', 'key', 'key_tap', 'events', 'state', 'preset' and 'mix'",
+        "the keys here are 'kind', 'bypass', 'key', 'key_tap', 'events', 'state', 'preset', 'file' and 'mix'",
     );
+}
+
+#[test]
+fn files_of_effects() {
+    let of =
+        |kind: &str, more: &str| in_track(&format!("[[track.effect]]\nkind = \"{kind}\"\n{more}"));
+    let missing = of(PLAYER, "");
+    check_at(&missing, "[[track.effect]]", "'file' is missing in [[track.effect]]", "add file = ");
+    let gone = of(PLAYER, "file = \"audio/c.wav\"");
+    let quoted = "\"audio/c.wav\"";
+    check_at(&gone, quoted, "c.wav' does not exist", "did you mean 'a.wav'");
+    let wrong = of(PLAYER, "file = \"audio/b.wav\"");
+    check_at(&wrong, "\"audio/b.wav\"", "b.wav': at byte 12: its rate is 0 Hz", "export it again");
+    let program = of(PLAYER, "file = \"audio/a.wav\"\nprogram = 9");
+    check_at(&program, "\"audio/a.wav\"", "it has no such program", "export it again");
+    let deaf = of("reverb", "file = \"audio/a.wav\"");
+    let remedy = "a key belongs to the last header above it";
+    let cause = "an effect of the kind 'reverb' plays no file";
+    check_at(&deaf, "\"audio/a.wav\"", cause, remedy);
 }
 
 #[test]

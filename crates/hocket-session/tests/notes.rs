@@ -5,8 +5,9 @@ mod common;
 use std::path::PathBuf;
 
 use common::{Few, Folder, loaded};
+use hocket_plan::Effect;
 use hocket_plan::session::{ClipMessage, ClipNote, NoteClip, NoteSource, StripId};
-use hocket_session::{LoadOptions, load};
+use hocket_session::{LoadOptions, load, load_midi, session_text};
 use hocket_time::{Midi1, TimeBase};
 
 /// A track with these notes and a synthesizer.
@@ -305,4 +306,45 @@ fn real_midi_files_are_as_long_as_another_program_says() {
             assert!(found <= end + 1e-3 && found > 0.5 * end, "{name}: {found} of {end} {time}");
         }
     }
+}
+
+#[test]
+fn a_midi_file_is_a_session_with_a_track_for_each_channel_that_has_notes() {
+    let folder = Folder::new();
+    let instrument = Effect::new("synth", vec![0.5]);
+    let path = folder.path("a.mid");
+    let loaded = load_midi(&path, &instrument).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((loaded.session.name.as_str(), loaded.warnings.len()), ("a", 0));
+    // Channel 2 has a bend and a program, and no notes. In seconds, the last event comes after 3.
+    assert_eq!(loaded.session.length_s, Some(6.0));
+    let [track] = &loaded.session.tracks[..] else { panic!("one channel has notes") };
+    assert_eq!(
+        (track.strip.name.as_str(), &track.strip.chain[..]),
+        ("channel 1", &[instrument][..])
+    );
+    let clip = &track.notes[0];
+    assert_eq!((clip.base, clip.chase, clip.len()), (TimeBase::Seconds, true, 4));
+    // Written as a file, it is the same session.
+    let text = session_text(&loaded.session, &Few, &folder.path("")).unwrap();
+    let again = folder.load(&text).unwrap_or_else(|errors| panic!("{errors}\n{text}"));
+    assert_eq!(again.session, loaded.session);
+}
+
+#[test]
+fn a_midi_file_that_cannot_be_a_session_is_refused() {
+    let folder = Folder::new();
+    let refused = |name: &str, bytes: &[u8], cause: &str| {
+        let path = folder.path(name);
+        if !bytes.is_empty() {
+            std::fs::write(&path, bytes).unwrap();
+        }
+        let error = load_midi(&path, &Effect::new("synth", vec![0.5])).expect_err(cause);
+        let text = error.to_string();
+        assert!(text.contains(name) && text.contains(cause) && text.contains("remedy"), "{text}");
+    };
+    refused("none.mid", b"", "does not exist");
+    refused("text.mid", b"notes, please", "this is no MIDI file");
+    let quiet = b"MThd\0\0\0\x06\0\0\0\x01\0\x60MTrk\0\0\0\x07\0\xc0\x05\0\xff\x2f\0";
+    refused("quiet.mid", quiet, "it has no notes");
+    refused("large.mid", &vec![0; (4 << 20) + 1], "is larger than 4 MiB");
 }

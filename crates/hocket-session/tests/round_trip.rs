@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{FULL, Few, Folder, PLUGIN, STATE};
+use common::{FULL, Few, Folder, PLAYER, PLUGIN, STATE};
 use hocket_plan::session::{
     Automation, Clip, ClipNote, Destination, EffectAt, Group, GroupId, Input, InputId, LaneSpec,
     LaneTarget, LoopPoints, Media, MediaId, MidiFile, NoteClip, NoteSource, Output, Return,
@@ -415,6 +415,24 @@ fn a_plugin_and_its_state_are_kept() {
     in_no_file.tracks[0].strip.chain[0].state_file = None;
     let refused = session_text(&in_no_file, &Few, &folder.path("")).unwrap_err();
     assert!(matches!(refused, WriteError::State { .. }), "{refused}");
+}
+
+#[test]
+fn the_file_of_an_effect_is_kept() {
+    let folder = Folder::new();
+    let text = format!(
+        "[[track]]\nname = \"a\"\n[[track.notes]]\nnotes = [[0, 1, 60]]\n[[track.effect]]\nkind = \"{PLAYER}\"\n\
+         file = \"audio/./a.wav\" # mine\nprogram = 2\n"
+    );
+    let session = folder.load(&text).unwrap_or_else(|errors| panic!("{errors}")).session;
+    let effect = &session.tracks[0].strip.chain[0];
+    assert_eq!(effect.file.as_deref(), Some(&*folder.path("audio/a.wav")));
+    assert_eq!(again(&folder, &session), session);
+    std::fs::create_dir(folder.path("new")).unwrap();
+    let (path, to) = (folder.path("old.toml"), folder.path("new"));
+    std::fs::write(&path, &text).unwrap();
+    let converted = convert(&path, &to, &Few, &LoadOptions::for_seats(1)).unwrap();
+    assert!(converted.contains("file = \"../audio/./a.wav\" # mine"), "{converted}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use hocket_plan::Session;
 
 use crate::cli::CheckArgs;
 use crate::failure::{Exit, Failure};
-use crate::load::{OpenedSession, ProjectUse, topology};
+use crate::load::{OpenedSession, ProjectUse, is_midi, topology};
 use crate::output::{print, tell};
 
 /// Runs the command.
@@ -19,7 +19,8 @@ pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     let mut wrong = 0;
     let mut exit = Exit::Done;
     for path in &args.sessions {
-        let project = ProjectUse { strict: args.strict, ..ProjectUse::default() };
+        let soundfont = args.soundfont.clone().filter(|_| is_midi(path));
+        let project = ProjectUse { soundfont, strict: args.strict, ..ProjectUse::default() };
         match OpenedSession::open_as(path, args.rate, &topology, project) {
             Ok(opened) => {
                 opened

@@ -3,6 +3,9 @@
 mod audio;
 pub(crate) mod inputs;
 pub(crate) mod project;
+mod song;
+mod soundfonts;
+mod sources;
 pub mod streams;
 
 use std::cell::RefCell;
@@ -28,6 +31,7 @@ use crate::failure::Failure;
 use crate::output::{detail, note};
 use inputs::{FedInput, InputSound};
 pub use project::ProjectUse;
+pub(crate) use song::{is_midi, open as open_midi};
 use streams::{DiskBuffer, DiskFile, DiskUse, Streamable, refused, streamed_files, summary};
 
 /// A session ready to be prepared for an engine.
@@ -74,7 +78,7 @@ pub fn topology() -> Result<Topology, Failure> {
 
 /// The effects that sessions may use here. The one place that decides it.
 pub(crate) fn effects() -> Effects {
-    Effects::with(Arc::clone(&*crate::plugin::source::PLUGINS) as _)
+    Effects::with(Arc::clone(&*sources::SOURCES) as _)
 }
 
 /// Loads a session for this machine; `rate_hz` overrides the session's own rate.
@@ -128,21 +132,36 @@ impl OpenedSession {
         OpenedSession::open_as(path, rate_hz, topology, ProjectUse::default())
     }
 
-    /// As [`OpenedSession::open`]; `project` says how a DAWproject file becomes a session.
+    /// As [`OpenedSession::open`]; `project` says how a DAWproject file or a MIDI file becomes a session.
     ///
     /// # Errors
-    /// As [`OpenedSession::open`], and for a project what `project` refuses: exit code 2. Audio files that cannot be
-    /// unpacked: exit code 3.
+    /// As [`OpenedSession::open`], and for a project what `project` refuses, or for a MIDI file no SoundFont: exit code 2.
+    /// Audio files that cannot be unpacked: exit code 3.
     pub fn open_as(
         path: &Path,
         rate_hz: Option<u32>,
         topology: &Topology,
         project: ProjectUse,
     ) -> Result<OpenedSession, Failure> {
+        if song::is_midi(path) {
+            return OpenedSession::open_midi(path, rate_hz, project);
+        }
+        song::refuse_soundfont(path, &project)?;
         match project::is_project(path) {
             true => OpenedSession::open_project(path, rate_hz, project),
             false => OpenedSession::open_for_seats(path, rate_hz, seats_of(topology).0.seats.len()),
         }
+    }
+
+    fn open_midi(
+        path: &Path,
+        rate_hz: Option<u32>,
+        project: ProjectUse,
+    ) -> Result<OpenedSession, Failure> {
+        check_rate(rate_hz)?;
+        let loaded = song::open(path, project)?;
+        let rate_hz = rate_hz.unwrap_or(loaded.session.sample_rate_hz);
+        Ok(OpenedSession::of(loaded, rate_hz, HashMap::new()))
     }
 
     fn open_project(
@@ -264,12 +283,12 @@ impl OpenedSession {
         self.rate_hz
     }
 
-    /// The files that it reads: audio, and states of plug-ins.
+    /// The files that it reads: audio, states of plug-ins, SoundFonts.
     pub fn sources(&self) -> impl Iterator<Item = PathBuf> {
         let session = &self.loaded.session;
         let chains = session.strip_ids().into_iter().flat_map(|id| &session.strip(id).chain);
-        let states = chains.filter_map(|effect| effect.state_file.clone());
-        session.media.iter().map(|media| media.path.clone()).chain(states)
+        let of_effects = chains.flat_map(|effect| [effect.state_file.clone(), effect.file.clone()]);
+        session.media.iter().map(|media| media.path.clone()).chain(of_effects.flatten())
     }
 
     /// Decodes all audio and converts what is played of it to the rate.

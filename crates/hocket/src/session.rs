@@ -2,6 +2,7 @@
 
 mod project;
 mod show;
+mod song;
 
 use std::io::{ErrorKind, Write};
 use std::path::Path;
@@ -13,7 +14,7 @@ use hocket_session::{LoadOptions, convert, json_schema};
 use crate::cli::{ConvertArgs, SessionArgs, SessionCommand, ShowArgs};
 use crate::failure::{Exit, Failure};
 use crate::files::{Files, Kind, folder_of};
-use crate::load::{OpenedSession, effects, topology};
+use crate::load::{OpenedSession, ProjectUse, effects, is_midi, topology};
 use crate::output::{print, print_json, tell};
 
 /// Runs the command.
@@ -33,7 +34,8 @@ pub fn run(args: &SessionArgs) -> Result<Exit, Failure> {
 }
 
 fn show(args: &ShowArgs) -> Result<Exit, Failure> {
-    let opened = OpenedSession::open(&args.session, args.rate, &topology()?)?;
+    let project = ProjectUse { soundfont: args.soundfont.clone(), ..ProjectUse::default() };
+    let opened = OpenedSession::open_as(&args.session, args.rate, &topology()?, project)?;
     opened.warnings().iter().for_each(|warning| tell(format_args!("warning: {warning}")));
     print(&show::text(opened.session(), opened.rate_hz()));
     Ok(Exit::Done)
@@ -43,6 +45,15 @@ fn write_converted(args: &ConvertArgs) -> Result<Exit, Failure> {
     let (path, output) = (&args.session, &args.output);
     if crate::load::project::is_project(path) {
         return project::write_converted(args);
+    }
+    if is_midi(path) {
+        return song::write_converted(args);
+    }
+    if args.project.soundfont.is_some() {
+        return Err(Failure::bad_input(format!(
+            "--soundfont: {} is no MIDI file (.mid); leave it out",
+            path.display()
+        )));
     }
     let mut files = Files::new(false);
     files.reads("the session", path);

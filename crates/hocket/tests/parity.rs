@@ -585,7 +585,7 @@ fn notes_are_heard() {
         change(&mut session.session);
         reference(&session)
     };
-    for (track, clip) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+    for (track, clip) in [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1)] {
         let bits = without(&|session| _ = session.tracks[track].notes.remove(clip));
         assert_ne!(bits, expected, "clip {clip} of track {track}");
     }

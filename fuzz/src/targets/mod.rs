@@ -21,6 +21,7 @@ mod profile;
 mod record;
 mod recover;
 mod session;
+mod soundfont;
 mod sysfs;
 mod tempo;
 mod topology;
@@ -61,6 +62,8 @@ pub const TARGETS: [Target; 18] = [
     target("recover", recover::check, 64),
     // A short file may ask for 1024 copies of each strip.
     target("session", session::check, 512),
+    // A file of some kilobytes may have hundreds of thousands of regions.
+    target("soundfont", soundfont::check, 512),
     target("sysfs", sysfs::check, 256),
     target("tempo", tempo::check, 64),
     target("topology", topology::check, 256),

@@ -234,6 +234,15 @@ pub const CRATES: &[CrateRule] = &[
         because: "a host of plug-ins makes processors of them and knows no engine or session",
     },
     CrateRule {
+        name: "hocket-soundfont",
+        workspace: &["hocket-dsp", "hocket-time"],
+        workspace_dev: &[],
+        external: External::Only(&[]),
+        serde: false,
+        std_banned: &[THREADS, TIME, NET],
+        because: "it reads one kind of file and makes a processor of it, and knows no engine or session",
+    },
+    CrateRule {
         name: "hocket-lab",
         workspace: &[
             "hocket-plan",
@@ -285,6 +294,7 @@ pub const CRATES: &[CrateRule] = &[
             "hocket-streams",
             "hocket-devices",
             "hocket-plugins",
+            "hocket-soundfont",
             "hocket-lab",
         ],
         workspace_dev: &["hocket-disk"],

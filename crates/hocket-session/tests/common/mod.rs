@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::path::PathBuf;
 
-use hocket_plan::{EffectCatalogue, ParamSpec, Preset};
+use hocket_plan::{Effect, EffectCatalogue, FileRefusal, ParamSpec, Preset};
 use hocket_session::{LoadOptions, Loaded, SessionErrors, load};
 
 /// What a plug-in saved; no text.
@@ -13,7 +13,10 @@ pub const STATE: [u8; 4] = [0, 255, 7, 0];
 /// A plug-in that is installed.
 pub const PLUGIN: &str = "lv2:urn:hocket:drive";
 
-/// Three small kinds, and a plug-in.
+/// A kind that plays a file, and no list has.
+pub const PLAYER: &str = "player";
+
+/// Three small kinds, a plug-in, and what plays files.
 pub struct Few;
 
 const fn param(name: &'static str, min: f32, max: f32, default: f32) -> ParamSpec {
@@ -43,6 +46,7 @@ impl EffectCatalogue for Few {
                 Some(vec![mix])
             }
             "synth" => Some(vec![param("sustain", 0.0, 1.0, 0.5)]),
+            PLAYER => Some(vec![param("program", -1.0, 127.0, -1.0)]),
             PLUGIN => Some(vec![param("Drive (dB)", 0.0, 24.0, 6.0), param("mix", 0.0, 1.0, 1.0)]),
             _ => None,
         }
@@ -53,11 +57,26 @@ impl EffectCatalogue for Few {
     }
 
     fn has_event_input(&self, kind: &str) -> bool {
-        kind == "synth"
+        ["synth", PLAYER].contains(&kind)
     }
 
     fn takes_state(&self, kind: &str) -> bool {
         kind == PLUGIN
+    }
+
+    fn takes_file(&self, kind: &str) -> bool {
+        kind == PLAYER
+    }
+
+    /// The player has three programs, and does not like `b.wav`.
+    fn check_file(&self, effect: &Effect) -> Result<(), FileRefusal> {
+        let is = |name| effect.file.as_ref().is_some_and(|file| file.ends_with(name));
+        let cause = match () {
+            () if is("audio/b.wav") => "at byte 12: its rate is 0 Hz",
+            () if effect.values[0] > 2.0 => "it has no such program",
+            () => return Ok(()),
+        };
+        Err(FileRefusal { cause: cause.into(), remedy: "export it again".into() })
     }
 
     fn preset(&self, kind: &str, name: &str) -> Result<Preset, String> {
@@ -345,6 +364,10 @@ impl EffectCatalogue for Documented {
     }
 
     fn has_event_input(&self, kind: &str) -> bool {
-        kind == "synth"
+        ["synth", "soundfont"].contains(&kind)
+    }
+
+    fn takes_file(&self, kind: &str) -> bool {
+        kind == "soundfont"
     }
 }

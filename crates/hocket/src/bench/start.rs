@@ -179,6 +179,8 @@ impl Start<'_> {
         }
         let isolate = self.args.isolate.isolate.iter();
         all.extend(isolate.map(|name| OsString::from(format!("--isolate={name}"))));
+        let soundfont = self.args.project.soundfont.clone();
+        all.extend(soundfont.into_iter().flat_map(|path| ["--soundfont".into(), path.into()]));
         all.push("--no-profile".into());
         all.extend(self.args.strict.then(|| OsString::from("--strict")));
         let file = || self.args.session.clone().into_os_string();

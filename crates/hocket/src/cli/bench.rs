@@ -20,7 +20,7 @@ Examples:
   hocket bench sessions/band.toml --policy off,idle-thread --disturb compute:4@siblings
   hocket bench sessions/band.toml --policy off --baseline before.json --max-slower 5")]
 pub struct BenchArgs {
-    /// The session file or .dawproject; `-` reads a session from standard input.
+    /// The session file, .dawproject or MIDI file; `-` reads a session from standard input.
     #[arg(value_name = "SESSION")]
     pub session: PathBuf,
     /// Measured blocks per variant in all process starts, in whole turns.
@@ -109,7 +109,7 @@ pub struct BenchArgs {
     /// Which plug-ins run in processes of their own.
     #[command(flatten)]
     pub isolate: IsolateArgs,
-    /// How a project becomes a session.
+    /// How a project or a MIDI file becomes a session.
     #[command(flatten)]
     pub project: ProjectArgs,
     /// Where defaults come from.

@@ -16,7 +16,7 @@ Reads the session files and the headers of their audio files, and renders nothin
 its place and what to do. Ends with exit code 0 if there are none, else with 2.
 `hocket session check` is the same command.")]
 pub struct CheckArgs {
-    /// The session files or .dawproject files; `-` reads a session from standard input.
+    /// The session files, .dawproject files or MIDI files; `-` reads a session from standard input.
     #[arg(value_name = "SESSION", required = true)]
     pub sessions: Vec<PathBuf>,
     /// Sample rate in Hz at which they will run [default: each session's own].
@@ -25,4 +25,8 @@ pub struct CheckArgs {
     /// Of a .dawproject: counts it as a mistake that something does not play.
     #[arg(long)]
     pub strict: bool,
+    /// Of a MIDI file: the SoundFont (.sf2) that plays it [default: $HOCKET_SOUNDFONT, or the General MIDI set that is
+    /// installed].
+    #[arg(long, value_name = "FILE")]
+    pub soundfont: Option<PathBuf>,
 }

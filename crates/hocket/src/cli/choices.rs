@@ -1,5 +1,7 @@
 //! What several commands let the user choose: policy, schedule, wait, workers, format.
 
+use std::path::PathBuf;
+
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use hocket_media::Dither;
@@ -287,9 +289,13 @@ impl DiskArgs {
     }
 }
 
-/// How a DAWproject file becomes a session.
-#[derive(Debug, Clone, Copy, Default, Args)]
+/// How a DAWproject file or a MIDI file becomes a session.
+#[derive(Debug, Clone, Default, Args)]
 pub struct ProjectArgs {
+    /// Of a MIDI file: the SoundFont (.sf2) that plays it [default: $HOCKET_SOUNDFONT, or the General MIDI set that is
+    /// installed].
+    #[arg(long, value_name = "FILE")]
+    pub soundfont: Option<PathBuf>,
     /// Of a .dawproject: gives each plug-in and device that Hocket does not have a stand-in that changes no sound
     /// and costs about this many microseconds per 64 frames, instead of nothing.
     #[arg(long, value_name = "MICROSECONDS", value_parser = microseconds)]
@@ -301,8 +307,9 @@ pub struct ProjectArgs {
 
 impl ProjectArgs {
     /// `strict`: everything of it must play.
-    pub(crate) fn with(self, strict: bool) -> ProjectUse {
-        ProjectUse { stand_in_us: self.stand_in, windows: self.stand_in_windows, strict }
+    pub(crate) fn with(&self, strict: bool) -> ProjectUse {
+        let ProjectArgs { soundfont, stand_in, stand_in_windows } = self.clone();
+        ProjectUse { soundfont, stand_in_us: stand_in, windows: stand_in_windows, strict }
     }
 }
 

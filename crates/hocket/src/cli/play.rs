@@ -27,13 +27,14 @@ Examples:
   hocket play sessions/band.toml --length 10 --headless --json
   hocket play sessions/band.toml --osc 9000
   hocket play sessions/band.toml --web --web-token random
+  hocket play sessions/midi/small-tune.mid --soundfont sessions/soundfonts/small.sf2
   hocket play sessions/band.toml --length 10 --take master=mix.wav --take Drums=drums.flac
 
 On a terminal, a dashboard shows load, misses, workers and meters, and takes keys: space plays and stops, q quits, ?
 lists the others. Where --length is not given, it plays until the song has reached its end. --headless and --quiet
 leave the dashboard out.")]
 pub struct PlayArgs {
-    /// The session file or .dawproject; `-` reads a session from standard input.
+    /// The session file, .dawproject or MIDI file; `-` reads a session from standard input.
     #[arg(value_name = "SESSION")]
     pub session: PathBuf,
     /// Device to play on: `jack` is a running JACK server, `alsa` the usual sound card, `alsa:PCM` another one, such as
@@ -133,7 +134,7 @@ pub struct PlayArgs {
     /// Which plug-ins run in processes of their own.
     #[command(flatten)]
     pub isolate: IsolateArgs,
-    /// How a project becomes a session.
+    /// How a project or a MIDI file becomes a session.
     #[command(flatten)]
     pub project: ProjectArgs,
     /// Where defaults come from.

@@ -28,7 +28,7 @@ Examples:
   hocket render sessions/plugins/stage-piano.toml -o piano.wav --isolate
   hocket render sessions/automation.toml -o out.wav --input microphone=sessions/audio/perc_bell.flac")]
 pub struct RenderArgs {
-    /// The session file or .dawproject; `-` reads a session from standard input.
+    /// The session file, .dawproject or MIDI file; `-` reads a session from standard input.
     #[arg(value_name = "SESSION")]
     pub session: PathBuf,
     /// The audio file to write: .wav or .flac. `-` writes WAV to standard output.
@@ -95,7 +95,7 @@ pub struct RenderArgs {
     /// Which plug-ins run in processes of their own.
     #[command(flatten)]
     pub isolate: IsolateArgs,
-    /// How a project becomes a session.
+    /// How a project or a MIDI file becomes a session.
     #[command(flatten)]
     pub project: ProjectArgs,
     /// Where defaults come from.

@@ -22,7 +22,7 @@ pub enum SessionCommand {
     Check(CheckArgs),
     /// Shows a session: strips, routes, effects, lanes, tempos, latency.
     Show(ShowArgs),
-    /// Writes a session file in the newest format, comments included, or a .dawproject as a session file.
+    /// Writes a session file in the newest format, comments included, or a .dawproject or MIDI file as a session file.
     Convert(ConvertArgs),
     /// Prints the JSON schema of session files, for editors.
     Schema,
@@ -35,12 +35,16 @@ Examples:
   hocket session show sessions/band.toml
   hocket session show sessions/band.toml --rate 96000")]
 pub struct ShowArgs {
-    /// The session file or .dawproject; `-` reads a session from standard input.
+    /// The session file, .dawproject or MIDI file; `-` reads a session from standard input.
     #[arg(value_name = "SESSION")]
     pub session: PathBuf,
     /// Sample rate in Hz at which it will run [default: the session's own].
     #[arg(long, value_name = "HZ")]
     pub rate: Option<u32>,
+    /// Of a MIDI file: the SoundFont (.sf2) that plays it [default: $HOCKET_SOUNDFONT, or the General MIDI set that is
+    /// installed].
+    #[arg(long, value_name = "FILE")]
+    pub soundfont: Option<PathBuf>,
 }
 
 /// Arguments of `hocket session convert`.
@@ -49,11 +53,12 @@ pub struct ShowArgs {
 Examples:
   hocket session convert sessions/band.toml -o band.toml
   hocket session convert sessions/pulse.dawproject -o pulse.toml
+  hocket session convert sessions/midi/small-tune.mid --soundfont sessions/soundfonts/small.sf2 -o tune.toml
 
 Paths of audio files are written as seen from the new file's folder. A file that is there is never replaced.
 The audio files of a .dawproject are written into a folder beside the new file: pulse-audio for pulse.toml.")]
 pub struct ConvertArgs {
-    /// The session file or .dawproject; `-` reads a session from standard input.
+    /// The session file, .dawproject or MIDI file; `-` reads a session from standard input.
     #[arg(value_name = "SESSION")]
     pub session: PathBuf,
     /// The session file to write; `-` is standard output.
@@ -62,7 +67,7 @@ pub struct ConvertArgs {
     /// Refuses a .dawproject of which something does not play.
     #[arg(long)]
     pub strict: bool,
-    /// How a project becomes a session.
+    /// How a project or a MIDI file becomes a session.
     #[command(flatten)]
     pub project: ProjectArgs,
 }

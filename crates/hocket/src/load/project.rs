@@ -1,6 +1,6 @@
 //! DAWproject files: unpacked into a folder that lasts as long as the session, and told once what does not play.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Instant;
 
@@ -12,9 +12,11 @@ use hocket_plan::Effect;
 use crate::failure::{Exit, Failure};
 use crate::output::note;
 
-/// How a project becomes a session.
-#[derive(Debug, Clone, Copy, Default)]
+/// How a project or a MIDI file becomes a session.
+#[derive(Debug, Clone, Default)]
 pub struct ProjectUse {
+    /// What plays a MIDI file; `None`: the usual one.
+    pub soundfont: Option<PathBuf>,
     /// What stands in for each device that is not played costs this many microseconds per 64 frames.
     pub stand_in_us: Option<f64>,
     /// How many windows of the meter that is; `None` measures it.

@@ -235,6 +235,9 @@ impl Tree<'_> {
                 let _ = write!(text, ", {} {value}", param.name);
             }
         }
+        if let Some(file) = &effect.file {
+            let _ = write!(text, ", plays {}", file.display());
+        }
         if effect.bypass {
             text.push_str(", bypassed");
         }

@@ -16,6 +16,7 @@ mod installed;
 mod doctor;
 mod documented;
 mod dawproject;
+mod midi_files;
 mod disks;
 mod stalled_disk;
 mod inputs;

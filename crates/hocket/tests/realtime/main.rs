@@ -1,4 +1,4 @@
-//! Clips that play from the disk, and takes, keep the promises of a block: no allocation, no lock, no system call but the
+//! Clips that play from the disk, takes and SoundFonts keep the promises of a block: no allocation, no lock, no system call but the
 //! counted ones, no fill or copy by the C library. A test binary of its own, because its allocator belongs to the whole process.
 //!
 //! Built with the feature `sentry`, it sees every call of a block (see `hocket_engine::sentry`).
@@ -12,10 +12,12 @@ mod sentry;
 #[path = "../streamed/mod.rs"]
 mod streamed;
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use common::{Disk, GoesOn, OnDisk};
+use hocket::load::load_session_for_seats;
 use hocket::load::streams::{DiskBuffer, DiskFile, Wait};
 use hocket_disk::{Recorder, RecorderSettings, TakeInput, TakeSettings};
 use hocket_engine::time::{LoopRange, TimedCommand, TransportCommand};
@@ -83,6 +85,33 @@ fn streamed_clips_leave_no_trace_of_the_system_whatever_they_meet() {
         }
         assert!(peak > 1.0e-3, "{schedule:?}: nothing was played");
         watching::check(&engine, 400, &format!("{schedule:?}"));
+    }
+}
+
+#[test]
+fn a_soundfont_leaves_no_trace_of_the_system() {
+    let _alone = alone();
+    watching::announce("a_soundfont_leaves_no_trace_of_the_system");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sessions/soundfont.toml");
+    let loaded = load_session_for_seats(Path::new(path), Some(RATE_HZ), 2).unwrap();
+    for schedule in ScheduleKind::ALL {
+        let mut engine = engine(&loaded.session, &loaded.media, schedule);
+        watching::forget();
+        let mut peak = 0.0f32;
+        for block in 0..2_000usize {
+            // Jumps end notes and start others, and bring programs back.
+            match block {
+                700 => command(&mut engine, TransportCommand::Locate(300_000)),
+                1_400 => command(&mut engine, TransportCommand::Stop),
+                1_500 => command(&mut engine, TransportCommand::Play),
+                _ => {}
+            }
+            engine.process(FRAMES);
+            let rows = engine.output(FRAMES);
+            peak = rows.left.iter().fold(peak, |peak, sample| peak.max(sample.abs()));
+        }
+        assert!(peak > 1.0e-2, "{schedule:?}: nothing was played");
+        watching::check(&engine, 2_000, &format!("a SoundFont, {schedule:?}"));
     }
 }
 

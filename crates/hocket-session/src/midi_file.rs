@@ -1,0 +1,99 @@
+//! A MIDI file as a session of its own: a track for each channel.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use hocket_plan::Effect;
+use hocket_plan::session::{
+    ClipMessage, Destination, MidiFile, NoteClip, NoteSource, Session, Strip, Track,
+};
+use hocket_time::{Note, NoteAction, TimeBase};
+
+use crate::foreign::ForeignText;
+use crate::media::Folders;
+use crate::notes::{Refusal, TOO_LARGE, messages, read};
+use crate::{Loaded, SessionError};
+
+/// How long the last notes may sound after their end.
+const TAIL_S: f64 = 3.0;
+const CHANNELS: u8 = 16;
+/// The channel of drums, from 0.
+const DRUMS: u8 = 9;
+
+/// Reads a standard MIDI file. Each channel with notes becomes a track with `instrument` and all its messages, in the
+/// file's own tempos. So the channels play beside each other on the workers.
+///
+/// Thread: control; does file I/O.
+///
+/// # Errors
+/// [`SessionError`]: the file cannot be read, is no MIDI file, or has no notes.
+pub fn load_midi(path: &Path, instrument: &Effect) -> Result<Loaded, SessionError> {
+    const REMEDY: &str = "name a standard MIDI file (.mid), or export it again";
+    let wrong = |cause: String, remedy: String| SessionError::of_file(path, cause, remedy);
+    let openable = Folders::default().openable(path, true);
+    openable.map_err(|(cause, remedy)| wrong(format!("the MIDI file {cause}"), remedy))?;
+    let bytes = read(path).map_err(|why| {
+        let told = || (TOO_LARGE.to_owned(), REMEDY.to_owned());
+        let (cause, remedy) = why.unwrap_or_else(told);
+        wrong(format!("the MIDI file {cause}"), remedy)
+    })?;
+    let refused = |why| match why {
+        Refusal::Cause(cause) => wrong(cause, REMEDY.to_owned()),
+        Refusal::NoTrack(_) | Refusal::NoBeats => {
+            wrong("this MIDI file has no times".to_owned(), REMEDY.to_owned())
+        }
+    };
+    let (all, is_whole) = messages(&bytes, None, None, TimeBase::Seconds).map_err(refused)?;
+    let tracks: Vec<Track> = (0..CHANNELS)
+        .filter_map(|channel| {
+            let of_channel = |found: &&ClipMessage| found.message.bytes()[0] & 0xf == channel;
+            let messages: Arc<[ClipMessage]> = all.iter().filter(of_channel).copied().collect();
+            messages.iter().any(begins_note).then(|| track(path, instrument, channel, messages))
+        })
+        .collect();
+    if tracks.is_empty() {
+        return Err(wrong("it has no notes".to_owned(), REMEDY.to_owned()));
+    }
+    let end_s = all.last().map_or(0.0, |message| message.at);
+    let session = Session {
+        name: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+        length_s: Some(end_s + TAIL_S),
+        tracks,
+        ..Session::default()
+    };
+    let mut warnings = Vec::new();
+    if !is_whole {
+        warnings.push(format!(
+            "{}: the MIDI file is cut short or damaged: what can be read of it plays",
+            path.display()
+        ));
+    }
+    Ok(Loaded::foreign(session, warnings, ForeignText::new(path, String::new()), Vec::new()))
+}
+
+fn begins_note(message: &ClipMessage) -> bool {
+    Note::from_midi(message.message).is_some_and(|note| note.action == NoteAction::On)
+}
+
+fn track(path: &Path, instrument: &Effect, channel: u8, messages: Arc<[ClipMessage]>) -> Track {
+    let file = MidiFile { path: path.to_owned(), track: None, channel: Some(channel), messages };
+    let notes = NoteClip {
+        base: TimeBase::Seconds,
+        start: 0.0,
+        length: None,
+        // A drum that was struck before does not strike again.
+        chase: channel != DRUMS,
+        source: NoteSource::File(file),
+    };
+    let name = match channel {
+        DRUMS => "channel 10 (drums)".to_owned(),
+        _ => format!("channel {}", channel + 1),
+    };
+    Track {
+        strip: Strip { chain: vec![instrument.clone()], ..Strip::new(name) },
+        output: Destination::Master,
+        clips: Vec::new(),
+        input: None,
+        notes: vec![notes],
+    }
+}
