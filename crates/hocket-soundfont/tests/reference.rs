@@ -80,6 +80,9 @@ fn check(what: &str, font: &Font, heard: &[Message]) {
     }
 }
 
+/// What it is called, the generators of the font's only zone, and what is heard.
+type Case<'a> = (&'a str, &'a [(u16, i16)], &'a [Message]);
+
 #[test]
 fn generators_and_controllers_do_the_same() {
     let sine = || Sample::sine(100, 6);
@@ -93,7 +96,7 @@ fn generators_and_controllers_do_the_same() {
         note(100),
     ];
     let pedal = [note(90), (64, [0xb0, 64, 127]), (640, [0x80, 69, 0]), (20_352, [0xb0, 64, 0])];
-    let cases: [(&str, &[(u16, i16)], &[Message]); 13] = [
+    let cases: [Case; 13] = [
         ("plain", &[], &[note(127)]),
         ("softer", &[], &[note(40)]),
         ("an octave up", &[], &[(0, [0x90, 81, 100])]),
