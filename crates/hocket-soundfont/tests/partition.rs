@@ -3,7 +3,7 @@
 mod common;
 
 use common::generator::*;
-use common::{Font, RATE_HZ, Sample, build, midi, off, on, range, run};
+use common::{Font, RATE_HZ, Sample, build, change, midi, off, on, range, run};
 use hocket_dsp::Bypass;
 use hocket_time::EventKind;
 use proptest::prelude::*;
@@ -54,11 +54,16 @@ fn heard() -> Vec<(u32, EventKind)> {
         (1001, off(60)),
         (1500, midi(&[0xb0, 64, 127])),
         (1700, off(67)),
+        // In a pause, too.
+        (1750, change("gain_db", -30.0)),
         (2222, on(48)),
+        (2400, change("gain_db", 3.0)),
+        (2500, change("program", 3.0)),
         (3000, midi(&[0xb0, 64, 0])),
         (3333, midi(&[0xb0, 10, 3])),
         (4000, midi(&[0xb0, 121, 0])),
         (4800, off(48)),
+        (5700, change("gain_db", -12.5)),
     ]
 }
 
