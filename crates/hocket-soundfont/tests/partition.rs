@@ -102,9 +102,8 @@ fn bits_do_not_depend_on_blocks() {
 #[test]
 fn a_pause_leaves_a_moving_gain_as_it_is() {
     let font = Font::of(Sample::sine(96, 5), &[(RELEASE, -12_000)]).read();
-    let lane =
-        (0..20).map(|step: u32| (300 + 77 * step, change("gain_db", f64::from(step) - 20.3)));
-    let notes = (0..5).flat_map(|n: u32| [(401 * n, on(60)), (401 * n + 90, off(60))]);
+    let lane = (0..70).map(|n: u32| (77 * n, change("gain_db", f64::from(n) / 3.0 - 20.0)));
+    let notes = (0..5).flat_map(|n: u32| [(1201 * n, on(60)), (1201 * n + 90, off(60))]);
     let mut heard: Vec<_> = lane.chain(notes).collect();
     heard.sort_by_key(|(frame, _)| *frame);
     let of = |lengths: &[usize]| bits(&run(&mut *build(&font, &[]), FRAMES, lengths, &heard));
