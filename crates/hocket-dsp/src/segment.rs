@@ -51,6 +51,11 @@ pub trait Effect: Send + 'static {
         0
     }
 
+    /// See [`Processor::rests`]. Most effects are never silent for ten seconds and then sound again by themselves.
+    fn rests(&self) -> bool {
+        true
+    }
+
     /// See [`Processor::reading`].
     fn reading(&self) -> Option<f32> {
         None
@@ -242,9 +247,8 @@ impl<E: Effect> Processor for Segmented<E> {
         self.take(change);
     }
 
-    /// No built-in effect is silent for ten seconds and then sounds again by itself.
     fn rests(&self) -> bool {
-        true
+        self.effect.rests()
     }
 
     fn is_stereo(&self) -> bool {

@@ -12,6 +12,7 @@ use hocket_time::{Note, NoteAction, TimeBase};
 use crate::foreign::ForeignText;
 use crate::media::Folders;
 use crate::notes::{Refusal, TOO_LARGE, messages, read};
+use crate::schema::{MAX_NOTES, MAX_S};
 use crate::{Loaded, SessionError};
 
 /// How long the last notes may sound after their end.
@@ -44,6 +45,10 @@ pub fn load_midi(path: &Path, instrument: &Effect) -> Result<Loaded, SessionErro
         }
     };
     let (all, is_whole) = messages(&bytes, None, None, TimeBase::Seconds).map_err(refused)?;
+    if all.len() > MAX_NOTES {
+        let cause = format!("it has {} notes and messages", all.len());
+        return Err(wrong(cause, format!("use a file with at most {MAX_NOTES}")));
+    }
     let tracks: Vec<Track> = (0..CHANNELS)
         .filter_map(|channel| {
             let of_channel = |found: &&ClipMessage| found.message.bytes()[0] & 0xf == channel;
@@ -57,7 +62,7 @@ pub fn load_midi(path: &Path, instrument: &Effect) -> Result<Loaded, SessionErro
     let end_s = all.last().map_or(0.0, |message| message.at);
     let session = Session {
         name: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
-        length_s: Some(end_s + TAIL_S),
+        length_s: Some((end_s + TAIL_S).min(MAX_S)),
         tracks,
         ..Session::default()
     };

@@ -16,6 +16,8 @@ pub const MAX_SAMPLE_BYTES: u64 = 1 << 30;
 pub const MAX_REGIONS: usize = 1 << 19;
 /// The most regions of a preset, all of which a note looks at.
 pub const MAX_REGIONS_OF_PRESET: usize = 1 << 13;
+/// The most regions of a preset that sound for one note: each is a voice, which begins in the block.
+pub const MAX_REGIONS_OF_NOTE: usize = 64;
 /// The bank of drums.
 pub const DRUMS: u16 = 128;
 
@@ -26,6 +28,8 @@ pub struct SoundFont {
     samples: Vec<i16>,
     /// Sorted by bank and program.
     presets: Vec<Preset>,
+    /// The place of the first preset that is no drums.
+    first: Option<usize>,
     regions: Vec<Region>,
 }
 
@@ -50,6 +54,14 @@ impl SoundFont {
     /// # Errors
     /// [`FontError`]: the file is no SoundFont 2 file, cut short, or says what makes no sense.
     pub fn open(path: &Path) -> Result<SoundFont, FontError> {
+        SoundFont::open_within(path, MAX_SAMPLE_BYTES)
+    }
+
+    /// The same, where its samples may have so many bytes, at most [`MAX_SAMPLE_BYTES`].
+    ///
+    /// # Errors
+    /// As [`SoundFont::open`], and its samples have more: then they are not read.
+    pub fn open_within(path: &Path, room_bytes: u64) -> Result<SoundFont, FontError> {
         let unreadable = |error: std::io::Error| match error.kind() {
             ErrorKind::NotFound => FontError::whole("this file does not exist", NAME_ANOTHER),
             _ => FontError::whole(
@@ -62,7 +74,7 @@ impl SoundFont {
         if !is_file {
             return Err(FontError::whole("this is not a regular file", NAME_ANOTHER));
         }
-        SoundFont::read(File::open(path).map_err(unreadable)?)
+        SoundFont::read_within(File::open(path).map_err(unreadable)?, room_bytes)
     }
 
     /// The same of any bytes.
@@ -70,6 +82,10 @@ impl SoundFont {
     /// # Errors
     /// As [`SoundFont::open`].
     pub fn read(file: impl Read + Seek) -> Result<SoundFont, FontError> {
+        SoundFont::read_within(file, MAX_SAMPLE_BYTES)
+    }
+
+    fn read_within(file: impl Read + Seek, room_bytes: u64) -> Result<SoundFont, FontError> {
         let mut source = Source::new(file)?;
         let lists = source.lists()?;
         let info = lists.info.unwrap_or_default();
@@ -90,18 +106,14 @@ impl SoundFont {
         let samples = lists.samples.unwrap_or_default();
         let samples =
             find(&samples, b"smpl").ok_or_else(|| missing("samples (the part 'smpl')"))?;
-        if samples.length > MAX_SAMPLE_BYTES {
-            let cause = format!(
-                "its samples have {} MiB; Hocket reads up to {} MiB",
-                samples.length >> 20,
-                MAX_SAMPLE_BYTES >> 20
-            );
-            return Err(FontError::at(samples.at, cause, "use a smaller SoundFont"));
+        if samples.length > room_bytes.min(MAX_SAMPLE_BYTES) {
+            return Err(too_large(&samples, room_bytes));
         }
         // Before the samples, which take long.
         let (presets, regions) = zones::presets(&tables, samples.length / 2)?;
         let samples = read_samples(&mut source, &samples)?;
-        Ok(SoundFont { name, samples, presets, regions })
+        let first = presets.iter().position(|preset| preset.bank != DRUMS);
+        Ok(SoundFont { name, samples, presets, first, regions })
     }
 
     /// What the file calls itself.
@@ -127,20 +139,27 @@ impl SoundFont {
     /// What plays where the file lacks a preset: the same program of bank 0, else that bank's first program, else the first
     /// preset that is no drums. Of drums: the usual drums, else nothing.
     ///
-    /// Thread: any, also inside a block. Cost: at most one look at each preset.
+    /// Thread: any, also inside a block. Cost: a few binary searches.
     pub fn nearest(&self, bank: u16, program: u16) -> Option<&Preset> {
         let own = self.preset(bank, program);
         if bank == DRUMS {
             return own.or_else(|| self.preset(DRUMS, 0));
         }
         let usual = || self.preset(0, program).or_else(|| self.preset(0, 0));
-        let first = || self.presets.iter().find(|preset| preset.bank != DRUMS);
+        let first = || self.presets.get(self.first?);
         own.or_else(usual).or_else(first)
     }
 
     /// The memory of its samples, in bytes.
     pub fn sample_bytes(&self) -> u64 {
-        self.samples.len() as u64 * 2
+        size_of_val(self.samples.as_slice()) as u64
+    }
+
+    /// The memory of its samples, presets and regions, in bytes.
+    pub fn memory_bytes(&self) -> u64 {
+        let presets: usize = self.presets.iter().map(|preset| preset.name.len()).sum();
+        let tables = size_of_val(self.presets.as_slice()) + size_of_val(self.regions.as_slice());
+        self.sample_bytes() + (presets + tables) as u64
     }
 
     pub(crate) fn samples(&self) -> &[i16] {
@@ -150,6 +169,17 @@ impl SoundFont {
     pub(crate) fn region(&self, index: usize) -> &Region {
         &self.regions[index]
     }
+}
+
+fn too_large(samples: &Chunk, room_bytes: u64) -> FontError {
+    let (has, most) = (samples.length >> 20, MAX_SAMPLE_BYTES >> 20);
+    let cause = match room_bytes < MAX_SAMPLE_BYTES {
+        true => {
+            format!("its samples have {has} MiB, and there is room for {} MiB", room_bytes >> 20)
+        }
+        false => format!("its samples have {has} MiB; Hocket reads up to {most} MiB"),
+    };
+    FontError::at(samples.at, cause, "use a smaller SoundFont")
 }
 
 fn read_samples(

@@ -135,14 +135,21 @@ impl Effect for Player {
             voice.add(self.font.samples(), rows, self.approach);
             sounds = true;
         }
+        // In silence too, frame by frame: where a silence begins depends on how the time is cut.
+        let mut gains = [0.0; CONTROL_FRAMES];
+        self.gain.fill(&mut gains[..frames]);
         if !sounds {
-            return self.gain.skip(frames);
+            return;
         }
         for (frame, (out_left, out_right)) in rows.left.iter_mut().zip(rows.right).enumerate() {
-            let gain = self.gain.advance();
-            *out_left += left[frame] * gain;
-            *out_right += right[frame] * gain;
+            *out_left += left[frame] * gains[frame];
+            *out_right += right[frame] * gains[frame];
         }
+    }
+
+    /// A sample may have a long silence in it, and an envelope a long delay.
+    fn rests(&self) -> bool {
+        false
     }
 
     fn reset(&mut self) {
@@ -210,7 +217,9 @@ impl Player {
             let Sounding { id, channel, key, .. } = voice.note;
             let meant =
                 (note.id == -1 || id == note.id) && is(note.key, key) && is(note.channel, channel);
-            if !voice.is_held_down() || !meant {
+            // What ends already, or is held by the pedal, can still be choked.
+            let may_end = if stage == Stage::Choke { voice.is_on() } else { voice.is_held_down() };
+            if !may_end || !meant {
                 continue;
             }
             match stage {

@@ -2,7 +2,7 @@
 
 use std::f64::consts::FRAC_PI_2;
 
-use hocket_dsp::math::sin_cos;
+use hocket_dsp::math::{flush, sin_cos};
 
 use crate::channel::Channel;
 use crate::envelope::{Contour, Slow, Stage, Volume, factor, lin};
@@ -169,7 +169,8 @@ impl Voice {
             let shaped =
                 if self.cutoff.is_some() { self.filter.run(raw * level) } else { raw * level };
             for side in 0..2 {
-                self.gains[side] += (self.targets[side] - self.gains[side]) * approach;
+                let moved = (self.targets[side] - self.gains[side]) * approach;
+                self.gains[side] = flush(self.gains[side] + moved);
             }
             *left += shaped * self.gains[0];
             *right += shaped * self.gains[1];

@@ -1,7 +1,7 @@
 //! Tables to presets, each a list of regions.
 
 use crate::error::{EXPORT_AGAIN, FontError};
-use crate::font::{MAX_REGIONS, MAX_REGIONS_OF_PRESET, Preset};
+use crate::font::{MAX_REGIONS, MAX_REGIONS_OF_NOTE, MAX_REGIONS_OF_PRESET, Preset};
 use crate::generators::{Generators, number};
 use crate::lists::{Record, Table, Tables};
 
@@ -67,6 +67,7 @@ pub(crate) fn presets(
         instruments: vec![None; count],
         regions: Vec::new(),
         looked_at: 0,
+        gone_through: 0,
     };
     let mut presets = Vec::new();
     for index in 0..tables.presets.len() - 1 {
@@ -89,6 +90,8 @@ struct Reader<'t> {
     regions: Vec<Region>,
     /// Regions of instruments that presets have gone through.
     looked_at: usize,
+    /// Zones and generators that were gone through: records of two presets or instruments may name the same ones.
+    gone_through: usize,
 }
 
 /// A zone: its generators, and what it names: an instrument or a sample.
@@ -102,9 +105,10 @@ impl Reader<'_> {
     fn preset(&mut self, index: usize) -> Result<Option<Preset>, FontError> {
         let Some(record) = self.tables.presets.get(index) else { return Ok(None) };
         let next = self.tables.presets.get(index + 1).map_or(0, |next| next.u16(24));
-        let zones = zones(
+        let tables = self.tables;
+        let zones = self.zones(
             (record.u16(24), next, record.at),
-            (&self.tables.preset_zones, &self.tables.preset_generators),
+            (&tables.preset_zones, &tables.preset_generators),
             (number::INSTRUMENT, Generators::NOTHING),
         )?;
         let first = self.regions.len();
@@ -114,6 +118,13 @@ impl Reader<'_> {
         if self.regions.len() - first > MAX_REGIONS_OF_PRESET {
             let cause = format!(
                 "the preset '{}' has more than {MAX_REGIONS_OF_PRESET} regions",
+                record.name()
+            );
+            return Err(FontError::at(record.at, cause, EXPORT_AGAIN));
+        }
+        if most_of_one_note(&self.regions[first..]) > MAX_REGIONS_OF_NOTE {
+            let cause = format!(
+                "more than {MAX_REGIONS_OF_NOTE} regions of the preset '{}' sound for one note",
                 record.name()
             );
             return Err(FontError::at(record.at, cause, EXPORT_AGAIN));
@@ -153,14 +164,15 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn instrument(&self, index: usize) -> Result<Vec<Region>, FontError> {
-        let table = &self.tables.instruments;
+    fn instrument(&mut self, index: usize) -> Result<Vec<Region>, FontError> {
+        let tables = self.tables;
+        let table = &tables.instruments;
         let Some((record, next)) = table.get(index).zip(table.get(index + 1)) else {
             return Ok(Vec::new());
         };
-        let zones = zones(
+        let zones = self.zones(
             (record.u16(20), next.u16(20), record.at),
-            (&self.tables.instrument_zones, &self.tables.instrument_generators),
+            (&tables.instrument_zones, &tables.instrument_generators),
             (number::SAMPLE, Generators::DEFAULTS),
         )?;
         let regions = zones.into_iter().filter_map(|zone| {
@@ -168,6 +180,39 @@ impl Reader<'_> {
             Some(sample.map(|sample| Region { generators: zone.generators, sample }))
         });
         regions.collect()
+    }
+
+    /// The zones of a preset or an instrument. A first zone that names nothing holds for all others, and other such zones are
+    /// left out.
+    fn zones(
+        &mut self,
+        (first, end, at): (u16, u16, u64),
+        (zones, generators): (&Table<4>, &Table<4>),
+        (names, defaults): (usize, Generators),
+    ) -> Result<Vec<Zone>, FontError> {
+        let (first, end) = (usize::from(first), usize::from(end));
+        if first > end || end >= zones.len() {
+            let last = zones.len() - 1;
+            let cause = format!("its zones are {first} to {end}, and the file has {last}");
+            return Err(FontError::at(at, cause, EXPORT_AGAIN));
+        }
+        let mut all = defaults;
+        let mut found = Vec::new();
+        for index in first..end {
+            let Some((record, next)) = zones.get(index).zip(zones.get(index + 1)) else { break };
+            self.gone_through += 1 + usize::from(next.u16(0).saturating_sub(record.u16(0)));
+            if self.gone_through > MAX_REGIONS {
+                let cause = "its presets and instruments name the same zones again and again";
+                return Err(FontError::at(at, cause, EXPORT_AGAIN));
+            }
+            let zone = zone((record, next), generators, (names, all))?;
+            match zone.named {
+                Some(_) => found.push(zone),
+                None if index == first => all = zone.generators,
+                None => {}
+            }
+        }
+        Ok(found)
     }
 
     /// What a zone plays of a sample.
@@ -227,6 +272,31 @@ impl Reader<'_> {
     }
 }
 
+/// How many of these regions sound at most for one key and velocity.
+fn most_of_one_note(regions: &[Region]) -> usize {
+    if regions.len() <= MAX_REGIONS_OF_NOTE {
+        return regions.len();
+    }
+    let of_key = |key: u8| {
+        // How many begin at a velocity, less those that ended before it.
+        let mut begin = [0i32; 129];
+        for region in regions {
+            let (low, high) = region.generators.range(number::KEYS);
+            if (low..=high).contains(&key) {
+                let (soft, loud) = region.generators.range(number::VELOCITIES);
+                begin[usize::from(soft.min(127))] += 1;
+                begin[usize::from(loud.min(127)) + 1] -= 1;
+            }
+        }
+        let sum = |all: &mut i32, one: &i32| {
+            *all += one;
+            Some(*all)
+        };
+        begin.iter().scan(0, sum).max().unwrap_or(0)
+    };
+    (0..128).map(of_key).max().unwrap_or(0) as usize
+}
+
 /// Marks of a sample's type.
 const IN_ROM: u16 = 0x8000;
 const COMPRESSED: u16 = 0x10;
@@ -249,33 +319,6 @@ fn root(own: i16, sample: u8) -> u8 {
         _ if sample < 128 => sample,
         _ => 60,
     }
-}
-
-/// The zones of a preset or an instrument. A first zone that names nothing holds for all others, and other such zones are
-/// left out.
-fn zones(
-    (first, end, at): (u16, u16, u64),
-    (zones, generators): (&Table<4>, &Table<4>),
-    (names, defaults): (usize, Generators),
-) -> Result<Vec<Zone>, FontError> {
-    let (first, end) = (usize::from(first), usize::from(end));
-    if first > end || end >= zones.len() {
-        let last = zones.len() - 1;
-        let cause = format!("its zones are {first} to {end}, and the file has {last}");
-        return Err(FontError::at(at, cause, EXPORT_AGAIN));
-    }
-    let mut all = defaults;
-    let mut found = Vec::new();
-    for index in first..end {
-        let Some((record, next)) = zones.get(index).zip(zones.get(index + 1)) else { break };
-        let zone = zone((record, next), generators, (names, all))?;
-        match zone.named {
-            Some(_) => found.push(zone),
-            None if index == first => all = zone.generators,
-            None => {}
-        }
-    }
-    Ok(found)
 }
 
 fn zone(

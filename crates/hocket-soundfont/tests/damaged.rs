@@ -6,7 +6,7 @@ use std::io::Cursor;
 use std::sync::Arc;
 
 use common::generator::*;
-use common::{Font, Sample, build, chunk, midi, on, place_of, run};
+use common::{Font, Sample, build, chunk, midi, on, place_of, range, run};
 use hocket_soundfont::{FontError, SoundFont};
 use proptest::prelude::*;
 
@@ -106,11 +106,14 @@ fn indices_are_checked() {
 
 #[test]
 fn a_small_file_cannot_ask_for_much() {
-    // Each zone of 1000 presets names an instrument of 1000 zones.
+    // Each zone of 1000 presets names an instrument of 1000 zones, each for keys and velocities of its own.
     let many = |count: usize| vec![(vec![], Some(0)); count];
+    let apart =
+        |index: u8, step: u8| vec![(KEYS, range(index, index)), (VELOCITIES, range(step, step))];
+    let zones = (0..100).flat_map(|key| (1..11).map(move |step| (apart(key, step), Some(0))));
     let font = Font {
         samples: vec![Sample::flat(1)],
-        instruments: vec![many(1000)],
+        instruments: vec![zones.collect()],
         presets: (0..1000).map(|program| (0, program, many(1))).collect(),
         names: Vec::new(),
     };
@@ -119,6 +122,47 @@ fn a_small_file_cannot_ask_for_much() {
     let font = Font { presets: vec![(0, 0, many(9))], ..font };
     let error = read(&font.bytes()).expect_err("too much").to_string();
     assert!(error.contains("'Preset 0' has more than 8192 regions"), "{error}");
+}
+
+#[test]
+fn a_note_cannot_ask_for_much() {
+    let layers = |count: usize| Font {
+        samples: vec![Sample::flat(1)],
+        instruments: vec![vec![(vec![(KEYS, range(60, 62))], Some(0)); count]],
+        presets: vec![(0, 0, vec![(vec![], Some(0))])],
+        names: Vec::new(),
+    };
+    read(&layers(64).bytes()).expect("64 regions of a note are played");
+    let error = read(&layers(65).bytes()).expect_err("too much").to_string();
+    assert!(error.contains("more than 64 regions of the preset 'Preset 0'"), "{error}");
+}
+
+#[test]
+fn zones_are_not_gone_through_again_and_again() {
+    // The zones of every second instrument are those of all: the first one of the next begins where it began.
+    let zones = vec![(vec![(CUTOFF, 5000)], None); 2000];
+    let font = Font {
+        samples: vec![Sample::flat(1)],
+        instruments: vec![zones; 1],
+        presets: vec![(0, 0, vec![(vec![], Some(0))])],
+        names: Vec::new(),
+    };
+    let again = Font {
+        instruments: (0..2000)
+            .map(|index| if index == 0 { font.instruments[0].clone() } else { vec![] })
+            .collect(),
+        presets: vec![(0, 0, (0..1000).map(|index| (vec![], Some(2 * index))).collect())],
+        ..font
+    };
+    let mut bytes = again.bytes();
+    // Records of instruments have 22 bytes, and their first zone stands at the end of each.
+    let inst = place_of(&bytes, b"inst");
+    for index in (0..2000).step_by(2) {
+        let at = inst + 22 * index + 20;
+        bytes[at..at + 2].copy_from_slice(&0u16.to_le_bytes());
+    }
+    let error = read(&bytes).expect_err("too much").to_string();
+    assert!(error.contains("the same zones again and again"), "{error}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 mod common;
 
 use common::generator::*;
-use common::{Font, RATE_HZ, Sample, build, midi, off, on, range, run};
+use common::{Font, RATE_HZ, Sample, build, change, midi, off, on, range, run};
 use hocket_dsp::Bypass;
 use hocket_time::EventKind;
 use proptest::prelude::*;
@@ -54,11 +54,16 @@ fn heard() -> Vec<(u32, EventKind)> {
         (1001, off(60)),
         (1500, midi(&[0xb0, 64, 127])),
         (1700, off(67)),
+        // In a pause, too.
+        (1750, change("gain_db", -30.0)),
         (2222, on(48)),
+        (2400, change("gain_db", 3.0)),
+        (2500, change("program", 3.0)),
         (3000, midi(&[0xb0, 64, 0])),
         (3333, midi(&[0xb0, 10, 3])),
         (4000, midi(&[0xb0, 121, 0])),
         (4800, off(48)),
+        (5700, change("gain_db", -12.5)),
     ]
 }
 
@@ -91,6 +96,20 @@ fn bits_do_not_depend_on_blocks() {
     ] {
         check(lengths, 64.0);
         check(lengths, 2.0);
+    }
+}
+
+#[test]
+fn a_pause_leaves_a_moving_gain_as_it_is() {
+    let font = Font::of(Sample::sine(96, 5), &[(RELEASE, -12_000)]).read();
+    let lane = (0..70).map(|n: u32| (77 * n, change("gain_db", f64::from(n) / 3.0 - 20.0)));
+    let notes = (0..5).flat_map(|n: u32| [(1201 * n, on(60)), (1201 * n + 90, off(60))]);
+    let mut heard: Vec<_> = lane.chain(notes).collect();
+    heard.sort_by_key(|(frame, _)| *frame);
+    let of = |lengths: &[usize]| bits(&run(&mut *build(&font, &[]), FRAMES, lengths, &heard));
+    let whole = of(&[FRAMES]);
+    for length in [1, 7, 37, 64, 441] {
+        assert!(of(&[length]) == whole, "{length}");
     }
 }
 

@@ -334,3 +334,19 @@ fn a_choke_and_controllers_end_notes() {
         assert!(left[1999] > 0.6 && left[7000] == 0.0, "{end:?}");
     }
 }
+
+#[test]
+fn what_is_ending_or_held_by_the_pedal_can_be_choked() {
+    let choke = EventKind::Note(Note {
+        action: hocket_time::NoteAction::Choke,
+        ..Note::off(-1, 0, 60, 0.0)
+    });
+    // A release of 32 seconds.
+    let font = flat(&[(RELEASE, 6000)]);
+    let ends = [vec![(1000, off(60))], vec![(900, midi(&[0xb0, 64, 127])), (1000, off(60))]];
+    for before in ends {
+        let heard = [vec![loud(), (0, on(60))], before, vec![(2000, choke)]].concat();
+        let [left, _] = play(&font, 8000, &heard);
+        assert!(left[1999] > 0.3 && left[7000] == 0.0, "{heard:?}");
+    }
+}

@@ -15,6 +15,10 @@ use crate::output::{print, tell};
 /// [`Failure`], where not even one session can be looked at. Mistakes in sessions are printed, and end with exit
 /// code 2; where none has mistakes and one cannot be looked at here, with 3.
 pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
+    if args.soundfont.is_some() && !args.sessions.iter().any(|path| is_midi(path)) {
+        let cause = "--soundfont: none of these is a MIDI file (.mid); leave it out";
+        return Err(Failure::bad_input(cause));
+    }
     let topology = topology()?;
     let mut wrong = 0;
     let mut exit = Exit::Done;

@@ -43,9 +43,6 @@ fn show(args: &ShowArgs) -> Result<Exit, Failure> {
 
 fn write_converted(args: &ConvertArgs) -> Result<Exit, Failure> {
     let (path, output) = (&args.session, &args.output);
-    if crate::load::project::is_project(path) {
-        return project::write_converted(args);
-    }
     if is_midi(path) {
         return song::write_converted(args);
     }
@@ -54,6 +51,9 @@ fn write_converted(args: &ConvertArgs) -> Result<Exit, Failure> {
             "--soundfont: {} is no MIDI file (.mid); leave it out",
             path.display()
         )));
+    }
+    if crate::load::project::is_project(path) {
+        return project::write_converted(args);
     }
     let mut files = Files::new(false);
     files.reads("the session", path);

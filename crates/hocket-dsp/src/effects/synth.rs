@@ -282,8 +282,13 @@ impl Synth {
 
     /// A wildcard of the note means every voice that sounds.
     fn end(&mut self, note: &Note, stage: Stage) {
+        // What ends already, or is held by the pedal, can still be choked.
+        let may_end = |voice: &Voice| match stage {
+            Stage::Choke => voice.stage != Stage::Off,
+            _ => voice.is_on(),
+        };
         let meant = |voice: &&mut Voice| {
-            voice.is_on()
+            may_end(voice)
                 && (note.id == -1 || voice.id == note.id)
                 && (note.key == -1 || voice.key == note.key)
                 && (note.channel == -1 || voice.channel == note.channel)

@@ -4,9 +4,9 @@
 use std::io::Cursor;
 use std::sync::Arc;
 
-use hocket_dsp::{Block, Processor, StereoMut};
+use hocket_dsp::{Block, Change, Processor, StereoMut, TimedChange};
 use hocket_soundfont::{PARAMS, SoundFont, instrument};
-use hocket_time::{Event, EventBuffer, EventKind, Midi1, Note, Pushed, Source};
+use hocket_time::{Event, EventBuffer, EventKind, Midi1, Note, ParamChange, Pushed, Source};
 
 pub const RATE_HZ: u32 = 48_000;
 
@@ -268,18 +268,35 @@ pub fn run(
         let end = (start + length).min(frames);
         received.clear();
         let inside = |frame: u32| (start..end).contains(&(frame as usize));
+        let mut changes = Vec::new();
         for (frame, kind) in heard.iter().filter(|(frame, _)| inside(*frame)) {
-            let event = Event::new(frame - start as u32, Source::edge(0), *kind);
+            let frame = frame - start as u32;
+            if let EventKind::Param(ParamChange { param, value, .. }) = kind {
+                let change = Change::Param { index: *param as u16, value: *value as f32 };
+                changes.push(TimedChange { frame, change });
+                continue;
+            }
+            let event = Event::new(frame, Source::edge(0), *kind);
             assert_eq!(received.push(event), Pushed::Stored);
         }
         let main = StereoMut { left: &mut left[start..end], right: &mut right[start..end] };
-        processor.process(&mut Block { events_in: Some(&received), ..Block::new(main) });
+        processor.process(&mut Block {
+            events: &changes,
+            events_in: Some(&received),
+            ..Block::new(main)
+        });
         start = end;
         if start == frames {
             break;
         }
     }
     [left, right]
+}
+
+/// A change of a parameter, where [`run`] is given it among what is heard.
+pub fn change(name: &str, value: f64) -> EventKind {
+    let index = PARAMS.iter().position(|param| param.name == name).unwrap();
+    EventKind::param(index as u32, value)
 }
 
 /// What a font plays of these events in one block.

@@ -6,7 +6,8 @@ use hocket_plan::{Effect, EffectCatalogue, FileRefusal};
 use hocket_session::{Loaded, SessionError, load_midi};
 use hocket_soundfont::{KIND, PARAMS};
 
-use super::{ProjectUse, soundfonts};
+use super::ProjectUse;
+use super::soundfonts::{self, VARIABLE};
 use crate::failure::Failure;
 
 /// The endings of MIDI files.
@@ -24,13 +25,17 @@ pub(crate) fn is_midi(path: &Path) -> bool {
 /// Either is wrong, or there is no SoundFont: exit code 2.
 pub(crate) fn open(path: &Path, how: ProjectUse) -> Result<Loaded, Failure> {
     let is_named = how.soundfont.is_some();
+    let is_of_variable = !is_named && soundfonts::of_variable().is_some();
     let font = how.soundfont.map_or_else(soundfonts::usual, Ok)?;
     let values = PARAMS.iter().map(|param| param.default).collect();
     let instrument = Effect { file: Some(font.clone()), ..Effect::new(KIND, values) };
     super::effects().check_file(&instrument).map_err(|FileRefusal { cause, remedy }| {
-        let remedy = match is_named {
-            true => remedy,
-            false => format!("{remedy}; --soundfont FILE names another one"),
+        let remedy = match (is_named, is_of_variable) {
+            (true, _) => remedy,
+            (_, true) => {
+                format!("{remedy}: {VARIABLE} names this one, and --soundfont FILE goes before it")
+            }
+            _ => format!("{remedy}; --soundfont FILE names another one"),
         };
         Failure::bad_input(SessionError::of_file(&font, cause, remedy))
     })?;

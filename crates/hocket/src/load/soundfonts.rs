@@ -12,12 +12,12 @@ use hocket_soundfont::{FLOPS_PER_FRAME, KIND, PARAMS, SoundFont, instrument};
 
 use crate::failure::Failure;
 
-/// The most memory for the samples of all SoundFonts together.
-const MAX_SAMPLE_BYTES: u64 = 1 << 30;
+/// The most memory for all SoundFonts together.
+const MAX_BYTES: u64 = 1 << 30;
 /// How many presets a message names.
 const NAMED: usize = 6;
 /// The variable that names the SoundFont of MIDI files.
-const VARIABLE: &str = "HOCKET_SOUNDFONT";
+pub(super) const VARIABLE: &str = "HOCKET_SOUNDFONT";
 /// Where distributions put a General MIDI set, the usual one first.
 const PLACES: [&str; 6] = [
     "/usr/share/sounds/sf2/default-GM.sf2",
@@ -36,30 +36,30 @@ pub(super) struct SoundFonts {
 
 #[derive(Default)]
 struct Files {
+    /// By their places without links and `..`, so that another spelling is the same file.
     read: HashMap<PathBuf, Result<Arc<SoundFont>, FileRefusal>>,
-    sample_bytes: u64,
+    bytes: u64,
 }
 
 impl SoundFonts {
     /// A file, read when it is asked for first.
     fn font(&self, path: &Path) -> Result<Arc<SoundFont>, FileRefusal> {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = files.read.get(path) {
+        let place = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        if let Some(known) = files.read.get(&place) {
             return known.clone();
         }
-        let font = SoundFont::open(path).map(Arc::new).map_err(|error| FileRefusal {
+        let room = MAX_BYTES - files.bytes;
+        let font = SoundFont::open_within(path, room).map(Arc::new).map_err(|error| FileRefusal {
             cause: error.cause().to_owned(),
             remedy: error.remedy().to_owned(),
         });
-        let font = font.and_then(|font| {
-            let all = files.sample_bytes + font.sample_bytes();
-            match all <= MAX_SAMPLE_BYTES {
-                true => files.sample_bytes = all,
-                false => return Err(too_large()),
-            }
-            Ok(font)
+        let font = font.and_then(|font| match font.memory_bytes() <= room {
+            true => Ok(font),
+            false => Err(too_large()),
         });
-        files.read.insert(path.to_owned(), font.clone());
+        files.bytes += font.as_ref().map_or(0, |font| font.memory_bytes());
+        files.read.insert(place, font.clone());
         font
     }
 
@@ -142,10 +142,7 @@ impl EffectSource for SoundFonts {
 
 fn too_large() -> FileRefusal {
     FileRefusal {
-        cause: format!(
-            "it makes the SoundFonts larger than {} MiB together",
-            MAX_SAMPLE_BYTES >> 20
-        ),
+        cause: format!("it makes the SoundFonts larger than {} MiB together", MAX_BYTES >> 20),
         remedy: "use fewer or smaller SoundFonts".to_owned(),
     }
 }
@@ -167,13 +164,18 @@ fn missing(font: &SoundFont, cause: String) -> FileRefusal {
     }
 }
 
+/// The one that the user's environment names.
+pub(super) fn of_variable() -> Option<PathBuf> {
+    std::env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
 /// The SoundFont for a MIDI file where the user names none.
 ///
 /// # Errors
 /// There is none in any of the usual places: exit code 2.
 pub(super) fn usual() -> Result<PathBuf, Failure> {
-    if let Some(path) = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) {
-        return Ok(path.into());
+    if let Some(path) = of_variable() {
+        return Ok(path);
     }
     let there = PLACES.iter().map(Path::new).find(|path| path.is_file());
     there.map(Path::to_owned).ok_or_else(|| {

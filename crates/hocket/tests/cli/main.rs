@@ -26,6 +26,7 @@ mod parts;
 mod levels;
 mod dashboard;
 mod pty;
+mod json_run;
 mod osc;
 mod web;
 #[allow(dead_code)]

@@ -67,6 +67,7 @@ fn the_soundfont_is_the_one_of_the_variable_where_none_is_named() {
     let gone = check("/none/of/these.sf2");
     assert_eq!(gone.code, Some(2), "{}", gone.err);
     assert!(gone.err.contains("/none/of/these.sf2: this file does not exist"), "{}", gone.err);
+    assert!(gone.err.contains("HOCKET_SOUNDFONT names this one"), "{}", gone.err);
     let usual = ["/usr/share/sounds/sf2", "/usr/share/soundfonts"];
     if usual.iter().any(|folder| Path::new(folder).exists()) {
         println!("SKIPPED no_soundfont_at_all: this machine has one");
@@ -125,6 +126,9 @@ fn a_soundfont_for_what_is_no_midi_file_is_refused() {
     let words = ["--soundfont", "no MIDI file"];
     check_refused(&["play", &band, "--soundfont", &font(), "--length", "0.1"], 2, &words);
     check_refused(&["session", "convert", &band, "--soundfont", &font(), "-o", "-"], 2, &words);
+    check_refused(&["check", &band, "--soundfont", &font()], 2, &words);
+    let project = example("pulse.dawproject").display().to_string();
+    check_refused(&["session", "convert", &project, "--soundfont", &font(), "-o", "-"], 2, &words);
     check_refused(
         &["check", "none.mid", "--soundfont", &font()],
         2,

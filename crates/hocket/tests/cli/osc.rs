@@ -1,9 +1,6 @@
 //! `hocket play --osc`: a real program on the virtual device, steered through real UDP sockets.
 
-use std::io::{BufRead, BufReader, Read};
 use std::net::UdpSocket;
-use std::process::{Child, ChildStderr, ChildStdout, Stdio};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use proptest::strategy::{Strategy, ValueTree};
@@ -11,41 +8,21 @@ use proptest::test_runner::TestRunner;
 use rosc::{OscBundle, OscMessage, OscPacket, OscTime, OscType};
 use serde_json::Value;
 
-use crate::support::{check_refused, hocket, one_track, run, session};
+use crate::json_run::{ENDLESS, JsonRun, PATIENCE};
+use crate::support::{check_refused, one_track, run, session};
 
-/// Only there to end a hang.
-const PATIENCE: Duration = Duration::from_secs(120);
-
-/// A song without end: one track that sounds all the time, and one without a sound.
-const ENDLESS: &str = "[session]\nname = \"try\"\nsample_rate_hz = 44100\n\n\
-    [[track]]\nname = \"one\"\nclip = [{ file = \"loop.flac\", loop = true }]\n\n\
-    [[track]]\nname = \"Room Mic\"\n";
-
-/// A run that prints a JSON object each second.
+/// A run that listens.
 struct Playing {
-    child: Child,
-    out: BufReader<ChildStdout>,
-    /// The messages behind the one that names the port.
-    messages: JoinHandle<String>,
+    run: JsonRun,
     socket: UdpSocket,
 }
 
 impl Playing {
     fn start(file: &str, more: &[&str]) -> Playing {
-        let args = [&["play", file, "--headless", "--json", "--osc", "0"][..], more].concat();
-        let mut command = hocket(&args);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut err = BufReader::new(child.stderr.take().unwrap());
-        let port = port(&mut err);
-        let messages = std::thread::spawn(move || {
-            let mut text = String::new();
-            err.read_to_string(&mut text).unwrap();
-            text
-        });
+        let (run, port) = JsonRun::start(&[&[file, "--osc", "0"][..], more].concat(), port);
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.connect(("127.0.0.1", port)).unwrap();
-        let out = BufReader::new(child.stdout.take().unwrap());
-        Playing { child, out, messages, socket }
+        Playing { run, socket }
     }
 
     fn send(&self, addr: &str, args: &[OscType]) {
@@ -55,26 +32,6 @@ impl Playing {
 
     fn send_packet(&self, packet: OscPacket) {
         self.socket.send(&rosc::encoder::encode(&packet).unwrap()).unwrap();
-    }
-
-    /// The next object.
-    fn line(&mut self) -> Value {
-        let mut line = String::new();
-        self.out.read_line(&mut line).unwrap();
-        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
-    }
-
-    /// Reads objects until one is as it should be.
-    #[track_caller]
-    fn await_line(&mut self, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
-        let begun = Instant::now();
-        loop {
-            let line = self.line();
-            if is_it(&line) {
-                return line;
-            }
-            assert!(begun.elapsed() < PATIENCE, "never {what}: {line:#}");
-        }
     }
 
     /// Asks until an answer comes: a packet may be lost, or have to wait.
@@ -100,39 +57,16 @@ impl Playing {
     }
 
     /// Asks for the end until it comes. Returns the result and the messages.
-    fn quit(mut self) -> (Value, String) {
-        let begun = Instant::now();
-        let status = loop {
-            // The run may have ended, and its port with it.
-            let _ = self.socket.send(b"/quit\0\0\0,\0\0\0");
-            match self.child.try_wait().unwrap() {
-                Some(status) => break status,
-                None => std::thread::sleep(Duration::from_millis(50)),
-            }
-            if begun.elapsed() > PATIENCE {
-                self.child.kill().unwrap();
-                panic!("the program did not end");
-            }
-        };
-        let mut rest = String::new();
-        self.out.read_to_string(&mut rest).unwrap();
-        let messages = self.messages.join().unwrap();
-        assert_eq!(status.code(), Some(0), "{messages}");
-        assert!(!messages.contains("panicked"), "{messages}");
-        let last = rest.lines().last().unwrap();
-        (serde_json::from_str(last).unwrap(), messages)
+    fn quit(self) -> (Value, String) {
+        // The run may have ended, and its port with it.
+        self.run.end(0, || drop(self.socket.send(b"/quit\0\0\0,\0\0\0")))
     }
 }
 
 /// The port that the program says it has.
-fn port(err: &mut BufReader<ChildStderr>) -> u16 {
-    let mut read = String::new();
-    while err.read_line(&mut read).unwrap() > 0 {
-        if let Some((_, port)) = read.trim_end().rsplit_once("listens for OSC on 127.0.0.1:") {
-            return port.parse().unwrap();
-        }
-    }
-    panic!("it names no port: {read}");
+fn port(message: &str) -> Option<u16> {
+    let (_, port) = message.rsplit_once("listens for OSC on 127.0.0.1:")?;
+    Some(port.parse().unwrap())
 }
 
 fn peak(line: &Value) -> f64 {
@@ -143,14 +77,14 @@ fn peak(line: &Value) -> f64 {
 fn messages_steer_the_song() {
     let (_folder, file) = session(ENDLESS);
     let mut run = Playing::start(&file, &[]);
-    run.await_line("sounding", |line| line["song"]["playing"] == true && peak(line) > 0.0);
+    run.run.await_line("sounding", |line| line["song"]["playing"] == true && peak(line) > 0.0);
     run.send("/stop", &[]);
-    run.await_line("stopped", |line| line["song"]["playing"] == false);
+    run.run.await_line("stopped", |line| line["song"]["playing"] == false);
     run.send("/locate", &[OscType::String("9:3".into())]);
-    let there = run.await_line("there", |line| line["song"]["bar"] == "9.3.000");
+    let there = run.run.await_line("there", |line| line["song"]["bar"] == "9.3.000");
     assert_eq!(there["song"]["playing"], false);
     run.send("/locate", &[OscType::Float(2.0)]);
-    run.await_line("there", |line| line["song"]["seconds"] == 2.0);
+    run.run.await_line("there", |line| line["song"]["seconds"] == 2.0);
     let [position, bar, plays, load, misses, ..] = <[OscType; 8]>::try_from(run.status()).unwrap();
     assert_eq!((position, bar), (OscType::Double(2.0), OscType::String("2.1.000".into())));
     assert_eq!(plays, OscType::Int(0));
@@ -168,13 +102,13 @@ fn messages_steer_the_song() {
         ],
     }));
     let looping = |line: &Value| line["song"]["loop"] == serde_json::json!(["3.1.000", "4.1.000"]);
-    run.await_line("looping", |line| line["song"]["playing"] == true && looping(line));
+    run.run.await_line("looping", |line| line["song"]["playing"] == true && looping(line));
     for _ in 0..2 {
-        let seconds = run.line()["song"]["seconds"].as_f64().unwrap();
+        let seconds = run.run.line()["song"]["seconds"].as_f64().unwrap();
         assert!((4.0..6.0).contains(&seconds), "{seconds}");
     }
     run.send("/loop", &[text("off")]);
-    run.await_line("without a loop", |line| line["song"]["loop"].is_null());
+    run.run.await_line("without a loop", |line| line["song"]["loop"].is_null());
     let (result, messages) = run.quit();
     assert_eq!(result["interrupted"], false);
     assert!(result["osc"]["obeyed"].as_u64().unwrap() >= 9, "{}", result["osc"]);
@@ -186,7 +120,7 @@ fn messages_move_faders() {
     let (_folder, file) = session(ENDLESS);
     let mut run = Playing::start(&file, &[]);
     let (sounds, silent) = (|line: &Value| peak(line) > 0.0, |line: &Value| peak(line) == 0.0);
-    run.await_line("sounding", sounds);
+    run.run.await_line("sounding", sounds);
     let silence = OscType::Float(f32::NEG_INFINITY);
     for (addr, off, on) in [
         ("/strip/master/mute", OscType::Int(1), OscType::Int(0)),
@@ -195,9 +129,9 @@ fn messages_move_faders() {
         ("/strip/Room%20Mic/solo", OscType::Bool(true), OscType::Bool(false)),
     ] {
         run.send(addr, &[off]);
-        run.await_line(addr, silent);
+        run.run.await_line(addr, silent);
         run.send(addr, &[on]);
-        run.await_line(addr, sounds);
+        run.run.await_line(addr, sounds);
     }
     run.send("/strip/one/pan", &[OscType::Float(0.5)]);
     run.send("/strip/nobody/mute", &[OscType::Int(1)]);
@@ -215,10 +149,10 @@ fn the_schedule_changes_while_it_plays() {
     let (_folder, file) = session(ENDLESS);
     let text = |text: &str| OscType::String(text.into());
     let mut run = Playing::start(&file, &[]);
-    run.await_line("auto", |line| line["schedule"] == "auto");
+    run.run.await_line("auto", |line| line["schedule"] == "auto");
     for schedule in ["dataflow", "lists", "steal", "critical", "serial", "auto"] {
         run.send("/schedule", &[text(schedule)]);
-        let line = run.await_line(schedule, |line| line["schedule"] == schedule);
+        let line = run.run.await_line(schedule, |line| line["schedule"] == schedule);
         let plan = line["plan"].as_str().unwrap();
         assert!(schedule == "auto" || plan.starts_with(schedule), "{plan}");
         // An answer to an earlier question may still be on its way.
@@ -228,7 +162,7 @@ fn the_schedule_changes_while_it_plays() {
         }
     }
     run.send("/schedule", &[text("steal")]);
-    run.await_line("steal", |line| line["schedule"] == "steal");
+    run.run.await_line("steal", |line| line["schedule"] == "steal");
     run.send("/policy", &[text("off")]);
     run.status();
     let (result, messages) = run.quit();
@@ -237,7 +171,7 @@ fn the_schedule_changes_while_it_plays() {
 
     let mut run = Playing::start(&file, &["--schedule", "dataflow"]);
     run.send("/schedule", &[text("auto")]);
-    run.await_line("dataflow still", |line| line["schedule"] == "dataflow");
+    run.run.await_line("dataflow still", |line| line["schedule"] == "dataflow");
     run.status();
     let (result, messages) = run.quit();
     assert_eq!(
@@ -252,10 +186,10 @@ fn the_wait_changes_while_it_plays() {
     let (_folder, file) = session(ENDLESS);
     let text = |text: &str| OscType::String(text.into());
     let mut run = Playing::start(&file, &["--schedule", "dataflow", "--wait", "futex"]);
-    run.await_line("futex", |line| line["wait"] == "futex");
+    run.run.await_line("futex", |line| line["wait"] == "futex");
     for wait in ["spin", "yield", "hybrid", "futex", "pause"] {
         run.send("/wait", &[text(wait)]);
-        run.await_line(wait, |line| line["wait"] == wait);
+        run.run.await_line(wait, |line| line["wait"] == wait);
     }
     run.send("/wait", &[text("sleep")]);
     run.status();
@@ -268,7 +202,7 @@ fn the_wait_changes_while_it_plays() {
 fn a_burst_of_rubbish_is_counted_and_named_once() {
     let (_folder, file) = session(ENDLESS);
     let mut run = Playing::start(&file, &[]);
-    run.await_line("playing", |line| line["song"]["playing"] == true);
+    run.run.await_line("playing", |line| line["song"]["playing"] == true);
     let mut runner = TestRunner::deterministic();
     let bytes = proptest::collection::vec(proptest::num::u8::ANY, 0..3000);
     for number in 0..300 {

@@ -3,29 +3,18 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Instant;
 
 use rustix::net::sockopt::set_socket_recv_buffer_size;
 use serde_json::{Value, json};
 
-use crate::support::{check_refused, hocket, one_track, run, session};
+use crate::json_run::{ENDLESS, JsonRun, PATIENCE};
+use crate::support::{check_refused, one_track, run, session};
 
-/// Only there to end a hang.
-const PATIENCE: Duration = Duration::from_secs(120);
-
-/// A song without end: one track that sounds all the time, and one without a sound.
-pub const ENDLESS: &str = "[session]\nname = \"try\"\nsample_rate_hz = 44100\n\n\
-    [[track]]\nname = \"one\"\nclip = [{ file = \"loop.flac\", loop = true }]\n\n\
-    [[track]]\nname = \"Room Mic\"\n";
-
-/// A run with a page, which prints a JSON object each second.
+/// A run with a page.
 pub struct Playing {
-    child: Child,
-    out: BufReader<ChildStdout>,
-    /// The messages behind the one that names the page.
-    messages: JoinHandle<String>,
+    pub run: JsonRun,
     /// For a browser, with the token if there is one.
     pub url: String,
     address: SocketAddr,
@@ -33,19 +22,9 @@ pub struct Playing {
 
 impl Playing {
     pub fn start(file: &str, more: &[&str]) -> Playing {
-        let args = [&["play", file, "--headless", "--json", "--web=0"][..], more].concat();
-        let mut command = hocket(&args);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut err = BufReader::new(child.stderr.take().unwrap());
-        let url = url(&mut err);
-        let messages = std::thread::spawn(move || {
-            let mut text = String::new();
-            err.read_to_string(&mut text).unwrap();
-            text
-        });
+        let (run, url) = JsonRun::start(&[&[file, "--web=0"][..], more].concat(), url);
         let address = url.split('/').nth(2).unwrap().parse().unwrap();
-        let out = BufReader::new(child.stdout.take().unwrap());
-        Playing { child, out, messages, url, address }
+        Playing { run, url, address }
     }
 
     /// Steered by a token that the program makes.
@@ -105,60 +84,18 @@ impl Playing {
         Watching { head, lines }
     }
 
-    /// The next object.
-    fn line(&mut self) -> Value {
-        let mut line = String::new();
-        self.out.read_line(&mut line).unwrap();
-        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
-    }
-
-    /// Reads objects until one is as it should be.
-    #[track_caller]
-    pub fn await_line(&mut self, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
-        let begun = Instant::now();
-        loop {
-            let line = self.line();
-            if is_it(&line) {
-                return line;
-            }
-            assert!(begun.elapsed() < PATIENCE, "never {what}: {line:#}");
-        }
-    }
-
     /// Ends it by a signal. Returns the result and the messages.
-    pub fn end(mut self) -> (Value, String) {
-        let args = ["-TERM".to_owned(), self.child.id().to_string()];
+    pub fn end(self) -> (Value, String) {
+        let args = ["-TERM".to_owned(), self.run.id().to_string()];
         assert!(Command::new("kill").args(args).status().unwrap().success());
-        let begun = Instant::now();
-        let status = loop {
-            match self.child.try_wait().unwrap() {
-                Some(status) => break status,
-                None => std::thread::sleep(Duration::from_millis(20)),
-            }
-            if begun.elapsed() > PATIENCE {
-                self.child.kill().unwrap();
-                panic!("the program did not end");
-            }
-        };
-        let mut rest = String::new();
-        self.out.read_to_string(&mut rest).unwrap();
-        let messages = self.messages.join().unwrap();
-        assert_eq!(status.code(), Some(130), "{messages}");
-        assert!(!messages.contains("panicked"), "{messages}");
-        (serde_json::from_str(rest.lines().last().unwrap()).unwrap(), messages)
+        self.run.end(130, || ())
     }
 }
 
 /// The address that the program prints.
-fn url(err: &mut BufReader<ChildStderr>) -> String {
-    let mut read = String::new();
-    while err.read_line(&mut read).unwrap() > 0 {
-        let last = read.lines().last().unwrap();
-        if let Some((_, url)) = last.split_once("page: ") {
-            return url.split(' ').next().unwrap().to_owned();
-        }
-    }
-    panic!("it names no page: {read}");
+fn url(message: &str) -> Option<String> {
+    let (_, url) = message.split_once("page: ")?;
+    Some(url.split(' ').next().unwrap().to_owned())
 }
 
 /// A stream of events.
@@ -291,7 +228,7 @@ fn the_token_steers_the_song_and_its_strips() {
 
     let peak = |line: &Value| line["peaks"][0]["peak"].as_f64().unwrap();
     let (sounds, silent) = (|line: &Value| peak(line) > 0.0, |line: &Value| peak(line) == 0.0);
-    run.await_line("sounding", |line| line["song"]["playing"] == true && sounds(line));
+    run.run.await_line("sounding", |line| line["song"]["playing"] == true && sounds(line));
     let strips = run.watch().await_event("strips");
     assert_eq!((&strips[0]["volume_db"], &strips[0]["heard"]), (&json!(0.0), &json!(true)));
     for (path, off, on) in [
@@ -300,9 +237,9 @@ fn the_token_steers_the_song_and_its_strips() {
         ("/strip/Room%20Mic/solo", "1", "0"),
     ] {
         run.command(path, off);
-        run.await_line(path, silent);
+        run.run.await_line(path, silent);
         run.command(path, on);
-        run.await_line(path, sounds);
+        run.run.await_line(path, sounds);
     }
     // Every change of a strip is sent to all.
     let mut watching = run.watch();
@@ -313,14 +250,14 @@ fn the_token_steers_the_song_and_its_strips() {
     drop(watching);
 
     run.command("/stop", "");
-    run.await_line("stopped", |line| line["song"]["playing"] == false);
+    run.run.await_line("stopped", |line| line["song"]["playing"] == false);
     run.command("/locate", "[\"9:3\"]");
-    run.await_line("there", |line| line["song"]["bar"] == "9.3.000");
+    run.run.await_line("there", |line| line["song"]["bar"] == "9.3.000");
     assert_eq!(run.command("/loop", "[\"3:1\", \"4:1\"]"), "loop on: 3.1.000 to 4.1.000");
-    run.await_line("looping", |line| line["song"]["loop"] == json!(["3.1.000", "4.1.000"]));
+    run.run.await_line("looping", |line| line["song"]["loop"] == json!(["3.1.000", "4.1.000"]));
     run.command("/loop", "\"off\"");
     run.command("/play", "");
-    run.await_line("playing", |line| {
+    run.run.await_line("playing", |line| {
         line["song"]["playing"] == true && line["song"]["loop"].is_null()
     });
 
@@ -406,11 +343,11 @@ fn a_hundred_connections_that_hang_hold_nothing_up() {
         .collect();
     check_status(&run.request("GET /", "", ""), 200, "</html>");
     assert_eq!(run.command("/stop", ""), "stopped");
-    run.await_line("stopped", |line| line["song"]["playing"] == false);
+    run.run.await_line("stopped", |line| line["song"]["playing"] == false);
     assert_eq!(run.command("/play", ""), "playing");
-    let before = run.await_line("playing", |line| line["song"]["playing"] == true);
+    let before = run.run.await_line("playing", |line| line["song"]["playing"] == true);
     run.watch().await_event("now");
-    let later = run.line();
+    let later = run.run.line();
     assert!(later["blocks"].as_u64() > before["blocks"].as_u64(), "{later}");
     // They are open still.
     let (result, messages) = run.end();

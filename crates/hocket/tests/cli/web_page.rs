@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 
 use crate::browser::{self, AXE, Scheme, strings};
 use crate::chromium::Chromium;
+use crate::json_run::ENDLESS;
 use crate::support::session;
-use crate::web::{ENDLESS, Playing};
+use crate::web::Playing;
 
 /// A desk and a phone.
 const SIZES: [(u32, u32); 2] = [(1280, 900), (390, 844)];
@@ -73,7 +74,7 @@ fn the_page_follows_the_run_and_its_keys_steer_it() {
     page.await_that("document.querySelectorAll('#workers tr').length > 0");
 
     page.press(" ", "Space");
-    run.await_line("stopped", |line| line["song"]["playing"] == false);
+    run.run.await_line("stopped", |line| line["song"]["playing"] == false);
     page.await_that("document.getElementById('play').textContent === 'play'");
     page.press("]", "BracketRight");
     page.await_that("document.getElementById('bar').textContent.endsWith('.1.000')");
@@ -95,7 +96,7 @@ fn the_page_follows_the_run_and_its_keys_steer_it() {
     page.await_that("document.getElementById('bar').textContent === '5.1.000'");
     page.eval("document.activeElement.blur()");
     page.press(" ", "Space");
-    run.await_line("playing", |line| line["song"]["playing"] == true);
+    run.run.await_line("playing", |line| line["song"]["playing"] == true);
 
     // Faders, with the keyboard as browsers have it.
     let value = "document.querySelector('#strips input').getAttribute('aria-valuetext')";
@@ -109,12 +110,12 @@ fn the_page_follows_the_run_and_its_keys_steer_it() {
     page.eval(&format!("{mute}.focus()"));
     page.press(" ", "Space");
     page.await_that(&format!("{mute}.getAttribute('aria-pressed') === 'true'"));
-    run.await_line("muted", |line| peak(line) == 0.0);
+    run.run.await_line("muted", |line| peak(line) == 0.0);
     page.press("Enter", "Enter");
     page.await_that(&format!("{mute}.getAttribute('aria-pressed') === 'false'"));
-    run.await_line("loud", |line| peak(line) > 0.0);
+    run.run.await_line("loud", |line| peak(line) > 0.0);
     // A button keeps its key: the song was not stopped.
-    run.await_line("playing", |line| line["song"]["playing"] == true);
+    run.run.await_line("playing", |line| line["song"]["playing"] == true);
 
     // The token outlives a new load of the page.
     page.eval("window.isOld = true");
@@ -145,7 +146,7 @@ fn without_a_token_the_page_only_watches() {
     let enabled = "document.querySelectorAll('#strips :enabled').length";
     assert_eq!(page.eval(enabled), 0);
     page.press(" ", "Space");
-    run.await_line("playing", |line| line["song"]["playing"] == true);
+    run.run.await_line("playing", |line| line["song"]["playing"] == true);
     assert!(page.complaints().is_empty(), "{:#?}", page.complaints());
     let (result, _) = run.end();
     assert_eq!(result["web"]["forbidden"], 0, "it does not even ask");
