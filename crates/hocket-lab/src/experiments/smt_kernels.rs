@@ -288,10 +288,8 @@ const fn faster(
 
 const OF_2002: (&str, &str) =
     (INTEL, "Speed-up by Hyper-Threading. The thesis does not say what was divided by what.");
-const OF_2009: (&str, &str) = (
-    THESIS,
-    "Execution time without SMT divided by execution time with SMT, the same total work.",
-);
+const OF_2009: (&str, &str) =
+    (THESIS, "Execution time without SMT divided by execution time with SMT, the same total work.");
 
 const SWITCHED_OFF: &str =
     "SMT was switched off for the comparison; here the second seat stays empty.";
