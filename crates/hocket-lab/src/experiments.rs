@@ -216,6 +216,51 @@ mod tests {
             || label == "lost, one CPU"
     }
 
+    const SOURCES: &str = include_str!("../../../docs/lab-sources.md");
+
+    /// `ID.METRIC` or `ID.METRIC[VARIANT]` between back quotes.
+    #[test]
+    fn what_the_page_of_the_sources_names_exists() {
+        let mut named = 0;
+        for text in SOURCES.split('`').skip(1).step_by(2) {
+            let Some((id, rest)) = text.split_once('.') else { continue };
+            let (metric, variant) = match rest.strip_suffix(']').and_then(|it| it.split_once('[')) {
+                Some((metric, variant)) => (metric, Some(variant)),
+                None => (rest, None),
+            };
+            if !is_name(id) || !is_name(metric) {
+                continue;
+            }
+            let experiment = find(id).unwrap_or_else(|| panic!("{text}: no such experiment"));
+            assert!(experiment.about().metric(metric).is_some(), "{text}: no such figure");
+            let exists = variant.is_none_or(|variant| is_designed(experiment, variant));
+            assert!(exists, "{text}: no such variant");
+            named += 1;
+        }
+        assert!(named > 50, "only {named} names were found");
+        let blocks = SOURCES.split("\n\n").filter(|block| block.starts_with("    Thread"));
+        let patterns: Vec<_> = blocks.map(crate::patterns::LoadPattern::parse).collect();
+        assert_eq!(patterns.len(), 2);
+        assert!(patterns.iter().all(Result::is_ok), "{patterns:?}");
+    }
+
+    /// Whether a machine with SMT has this variant, or the design says what this machine lacks for it.
+    fn is_designed(experiment: &dyn Experiment, variant: &str) -> bool {
+        let host = Host::described_with_smt();
+        let designs = [Size::Quick, Size::Full].map(|size| experiment.design(&host, size));
+        designs.into_iter().flatten().any(|design| {
+            design.variants.iter().any(|known| fits(variant, &known.name))
+                || design.missing.iter().any(|(what, _)| variant.contains(what.as_str()))
+        })
+    }
+
+    /// `N` stands for any number.
+    fn fits(pattern: &str, name: &str) -> bool {
+        let Some((head, tail)) = pattern.split_once('N') else { return pattern == name };
+        let number = name.strip_prefix(head).and_then(|rest| rest.strip_suffix(tail));
+        number.is_some_and(|it| !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_digit()))
+    }
+
     fn numbers(value: &toml::Value, out: &mut Vec<f64>) {
         match value {
             toml::Value::Integer(number) => out.push(*number as f64),

@@ -88,14 +88,20 @@ pub fn for_session_kind(kind: SessionKind) -> Option<HistoricTable> {
 }
 
 impl HistoricTable {
-    /// What the table was made with, and what differs in a run of so many tracks with or without a load.
-    pub fn caution(&self, tracks: usize, disturbed: bool) -> String {
+    /// What the table was made with, and what differs in a run of so many tracks beside these disturbers.
+    pub fn caution(&self, tracks: usize, disturbers: &[String]) -> String {
         let played = format!("The table was made with {}.", self.played);
-        let load = if disturbed { "with a load beside" } else { "without a load" };
-        match (tracks, disturbed) == (self.tracks, self.disturbed) {
-            true => played,
+        let beside = match disturbers {
+            [] => "nothing beside".to_string(),
+            some => format!("beside {}", some.join(", ")),
+        };
+        let is_preview = disturbers.iter().all(|it| it.split(':').next() == Some("preview"));
+        let alike = disturbers.is_empty() != self.disturbed && is_preview;
+        match tracks == self.tracks && alike {
+            true if disturbers.is_empty() => played,
+            true => format!("{played} This run had the preview of one file."),
             false => {
-                format!("{played} This run had {tracks} tracks, {load}: the two do not compare.")
+                format!("{played} This run had {tracks} tracks, {beside}: the two do not compare.")
             }
         }
     }
@@ -103,7 +109,8 @@ impl HistoricTable {
 
 const SOURCE: &str = "bachelor thesis, HAW Hamburg, 2009, section 8.3.4";
 const MACHINE: &str = "Intel Core i7 Extreme 965 (4 cores, 8 threads, 3.2 GHz)";
-const DEFINITION: &str = "Time to process one block, mean and slowest of 3000; effects were added until a block took about 2 ms.";
+const DEFINITION: &str = "Time to process one block, mean and slowest of 3000; effects were added until a block took about 2 ms. \
+                          \"smt disabled\" was SMT switched off; the policy `off` leaves the siblings free.";
 
 const fn row(
     os: &'static str,

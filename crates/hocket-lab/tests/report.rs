@@ -351,6 +351,23 @@ fn the_old_table_is_copied_right() {
     assert_eq!(ours, printed);
 }
 
+#[test]
+fn a_run_unlike_the_old_table_says_what_differs() {
+    let said = |kind, tracks, disturb: &[&str]| {
+        let disturb: Vec<String> = disturb.iter().map(ToString::to_string).collect();
+        for_session_kind(kind).expect("a table").caution(tracks, &disturb)
+    };
+    let compares = |said: String| !said.contains("do not compare");
+    assert!(compares(said(SessionKind::BestCase, 8, &[])));
+    assert!(!compares(said(SessionKind::BestCase, 8, &["compute:2"])));
+    assert!(!compares(said(SessionKind::BestCase, 4, &[])));
+    let worst = said(SessionKind::WorstCase4, 4, &["preview:1"]);
+    assert!(worst.contains("one file") && compares(worst));
+    assert!(!compares(said(SessionKind::WorstCase4, 4, &["preview:1", "compute:2"])));
+    assert!(!compares(said(SessionKind::WorstCase4, 4, &[])));
+    assert!(!compares(said(SessionKind::WorstCase8, 8, &["preview:1"])));
+}
+
 fn row(value: &toml::Value) -> (String, String, String, f64, f64) {
     let text = |key: &str| value[key].as_str().expect("text").to_string();
     let number = |key: &str| value[key].as_float().expect("a number");

@@ -116,7 +116,8 @@ impl Experiment for BlockPattern {
             unit: "ms",
             metric,
             variant: None,
-            definition: "Time of a block of the imitation, one thread reading a file beside it.",
+            definition: "Time of a block of the imitation, one thread reading a file beside it. No unit is printed; with a block \
+                         a millisecond it must be ms.",
             differs: Some(
                 "SMT was switched for the measurement; here it is as the machine has it.",
             ),

@@ -24,7 +24,8 @@ static ABOUT: About = About {
              in; `hocket lab run load-pattern --pattern FILE` runs one from a file. docs/lab.md teaches the language. \
              Every kernel checks its result.",
     limits: "Begin and end of each thread, not what happened between: who was put aside for how long shows in how long \
-             it took. The page of `hocket bench` shows every unit of the engine itself.",
+             it took. The page of `hocket bench` shows every unit of the engine itself. The built-in patterns run filters, \
+             the thesis correlated two channels: `correlation` in a file does that.",
     metrics: METRICS,
     parameters: &[Parameter::new("patterns", &BUILT_IN)],
 };
@@ -57,7 +58,7 @@ macro_rules! of_threads {
 }
 of_threads!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
 
-/// The figures of the thesis as patterns, for the machines that have their seats.
+/// The figures of the thesis as patterns, for the machines that have their seats, and `two-cores` to compare with.
 const BUILT_IN: [(&str, &str); 6] = [
     ("one-cpu", include_str!("load_pattern/one_cpu.txt")),
     ("two-cores", include_str!("load_pattern/two_cores.txt")),

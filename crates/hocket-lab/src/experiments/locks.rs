@@ -480,10 +480,25 @@ const SIBLINGS: Defined = ("Two threads on the two siblings of one core; passes 
 /// Beside each the nearest of today's locks: a critical section sleeps in the kernel when it is taken, as the normal
 /// mutex of POSIX does; a mutex of Windows calls the kernel every time, as `kernel` does.
 static HISTORIC: [Historic; 8] = [
-    then("critical section, one CPU", 9_765_164.0, "pthread-normal same-cpu", ONE_CPU),
-    then("critical section, Hyper-Threading on", 250_758.0, "pthread-normal siblings", SIBLINGS),
-    then("mutex of the kernel, one CPU", 678_163.0, "kernel same-cpu", ONE_CPU),
-    then("mutex of the kernel, Hyper-Threading on", 247_137.0, "kernel siblings", SIBLINGS),
+    then(
+        "critical section, beside POSIX's normal mutex, one CPU",
+        9_765_164.0,
+        "pthread-normal same-cpu",
+        ONE_CPU,
+    ),
+    then(
+        "critical section, beside POSIX's normal mutex, Hyper-Threading on",
+        250_758.0,
+        "pthread-normal siblings",
+        SIBLINGS,
+    ),
+    then("mutex of Windows, beside `kernel`, one CPU", 678_163.0, "kernel same-cpu", ONE_CPU),
+    then(
+        "mutex of Windows, beside `kernel`, Hyper-Threading on",
+        247_137.0,
+        "kernel siblings",
+        SIBLINGS,
+    ),
     then("spin count, one CPU", 9_765_164.0, "spin-3000-then-block same-cpu", ONE_CPU),
     then("spin count, Hyper-Threading on", 4_741_571.0, "spin-3000-then-block siblings", SIBLINGS),
     then("interlocked increment, one CPU", 24_832_365.0, "atomic same-cpu", ONE_CPU),

@@ -246,8 +246,13 @@ const SIBLINGS: Defined =
 static HISTORIC: [Historic; 6] = [
     then("empty loop, one CPU", 11.0, "empty same-cpu", ONE_CPU),
     then("empty loop, Hyper-Threading on", 8_557_000.0, "empty siblings", SIBLINGS),
-    then("Sleep(0), one CPU", 1_253_000.0, "yield same-cpu", ONE_CPU),
-    then("Sleep(0), Hyper-Threading on", 2_392_000.0, "yield siblings", SIBLINGS),
+    then("Sleep(0), beside sched_yield, one CPU", 1_253_000.0, "yield same-cpu", ONE_CPU),
+    then(
+        "Sleep(0), beside sched_yield, Hyper-Threading on",
+        2_392_000.0,
+        "yield siblings",
+        SIBLINGS,
+    ),
     then("PAUSE, one CPU", 11.0, "pause same-cpu", ONE_CPU),
     then("PAUSE, Hyper-Threading on", 51_058_000.0, "pause siblings", SIBLINGS),
 ];

@@ -30,7 +30,8 @@ static ABOUT: About = About {
              shortest time. Threads run wherever the scheduler puts them.",
     limits: "A sleep lasts longer than asked for, so the blocking share is measured with one thread and the rule is applied \
              to what was measured. The rule supposes that sleeps of some threads always meet the work of others; \
-             where they do not, a few threads more help. Other kinds of blocking (disk, locks) have other lengths.",
+             where they do not, a few threads more help. Other kinds of blocking (disk, locks) have other lengths. The study \
+             does not print how long its picture took: that it was long is inferred.",
     metrics: &[
         TIME,
         CPU_TIME,
@@ -281,7 +282,7 @@ fn knee_of(results: &Results, kind: &str, metric: &str) -> Option<f64> {
     knee(&all?)
 }
 
-/// Pictures of a few milliseconds tell nothing of those of 2006, which took seconds.
+/// Pictures of a few milliseconds tell nothing of those of 2006: there the start of 512 threads was nothing.
 fn drawn(results: &Results, kind: &str) -> Option<Sentence> {
     let pair = |label: &str, then: &str, (from, to), metric: &'static str| {
         let label = if kind == LONG_DRAWING {

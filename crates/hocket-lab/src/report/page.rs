@@ -193,7 +193,7 @@ fn then_and_now(analysis: &Analysis) -> Markup {
             section {
                 h2 { "Then and now" }
                 p { (then.definition) " The right-hand figures are this run's in the same terms; machine and software are others, so at most the order of the configurations compares." }
-                p.note { (then.caution(analysis.record.session.tracks, !settings.disturb.is_empty())) }
+                p.note { (then.caution(analysis.record.session.tracks, &settings.disturb)) }
                 div.then-now {
                     (of(&format!("2009: \"{}\"", then.project), &tables::then(&then)))
                     (of("This run", &tables::now(analysis)))

@@ -32,7 +32,7 @@ pub fn text_table(record: &BenchRecord) -> String {
     if let Some(then) = tables::historic(&analysis) {
         let from = format!("\"{}\" in the {}, on an {}", then.project, then.source, then.machine);
         titled(&format!("For comparison: {from}"), &tables::then(&then), &mut out);
-        let caution = then.caution(session.tracks, !record.settings.disturb.is_empty());
+        let caution = then.caution(session.tracks, &record.settings.disturb);
         out.prose("", &format!("({} {caution})", then.definition));
     }
     out.text

@@ -44,8 +44,9 @@ fn text(experiment: &dyn Experiment) -> String {
     let constants: Vec<String> = about.parameters.iter().map(ToString::to_string).collect();
     text += &paragraph("Constants", &constants.join("; "));
     for old in experiment.historic() {
+        let differs = old.differs.map_or(String::new(), |what| format!(" Not compared: {what}"));
         let line = format!(
-            "{}: {} {}: {} ({})",
+            "{}: {} {}: {}{differs} ({})",
             old.label,
             old.value,
             printed(old.unit),
