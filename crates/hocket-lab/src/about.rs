@@ -146,7 +146,16 @@ pub fn digest(path: &std::path::Path) -> Option<String> {
         let read = bytes.len();
         file.consume(read);
     }
-    Some(digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Some(hexadecimal(&digest.finalize()))
+}
+
+/// SHA-256 of a text in hexadecimal.
+pub fn digest_of(text: &str) -> String {
+    hexadecimal(&Sha256::digest(text.as_bytes()))
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Now, as RFC 3339 in UTC, to the second.
@@ -189,6 +198,7 @@ mod tests {
         std::fs::write(file.path(), "abc").unwrap();
         let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(digest(file.path()).as_deref(), Some(expected));
+        assert_eq!(digest_of("abc"), expected);
         for no_file in ["/no/such/file", "/dev/zero", "/"] {
             assert_eq!(digest(std::path::Path::new(no_file)), None, "{no_file}");
         }

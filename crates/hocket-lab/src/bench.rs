@@ -98,6 +98,8 @@ pub struct BenchPlan {
     pub command: Vec<String>,
     /// The session file as it was given, for the record.
     pub session_file: String,
+    /// A digest of it, for the record.
+    pub session_sha256: Option<String>,
 }
 
 /// What to measure it on.
@@ -365,6 +367,7 @@ fn session_facts(plan: &BenchPlan, input: &BenchInput<'_>, engine: &Engine) -> S
     SessionFacts {
         name: input.session.name.clone(),
         file: plan.session_file.clone(),
+        content_sha256: plan.session_sha256.clone(),
         tracks: input.session.tracks.len(),
         groups: input.session.groups.len(),
         returns: input.session.returns.len(),

@@ -9,7 +9,7 @@ mod fixture;
 use std::path::Path;
 
 use hocket_lab::record::{BenchRecord, Round};
-use hocket_lab::report::{Analysis, Judgement};
+use hocket_lab::report::{Analysis, Baseline, Judgement, MAX_SLOWER};
 use hocket_lab::stats::{self, Rng};
 
 /// What a simulated machine does. Relative figures: 0.01 is one per cent.
@@ -29,6 +29,8 @@ struct Noise {
     stall: f64,
     /// From the first to the last round.
     drift: f64,
+    /// Of all engines in all rounds of one run: clock, heat, neighbours.
+    run: f64,
 }
 
 const PLACES: Noise = Noise {
@@ -40,6 +42,7 @@ const PLACES: Noise = Noise {
     common: 0.02,
     stall: 0.02,
     drift: 0.0,
+    run: 0.01,
 };
 const NOISES: [Noise; 4] = [
     PLACES,
@@ -67,6 +70,7 @@ fn simulated(noise: Noise, effect: f64, seed: u64) -> BenchRecord {
     let shape = fixture::Shape { seed, pairs: true, rounds, blocks_per_round: 1, load: 0.3 };
     let mut record = shape.record();
     record.variants.remove(5);
+    let run = noise.run * Rng::new(!seed).normal();
     for start in 0..STARTS {
         let mut engines: Vec<Engine> =
             (0..ENGINES).map(|_| Engine { place: place(noise, &mut rng), own: 0.0 }).collect();
@@ -78,7 +82,7 @@ fn simulated(noise: Noise, effect: f64, seed: u64) -> BenchRecord {
                 engine.own = next(engine.own, noise.own, noise.memory, &mut rng);
                 let stall = if rng.unit() < noise.stall { 1.5 } else { 1.0 };
                 let true_ratio = if index == 1 { effect } else { 1.0 };
-                let slow = (common + drift + engine.place + engine.own).exp() * stall;
+                let slow = (run + common + drift + engine.place + engine.own).exp() * stall;
                 set(&mut record.variants[index].rounds[round], 400_000.0 * true_ratio * slow);
             }
         }
@@ -147,6 +151,64 @@ fn five_per_cent_are_found_in_most_runs() {
             (0..RUNS).filter(|seed| judged(&simulated(noise, 1.05, *seed))[0].is_more()).count();
         println!("{:15} found in {found} of {RUNS}", noise.name);
         assert!(found as f64 > 0.7 * RUNS as f64, "{}: {found}", noise.name);
+    }
+}
+
+/// The gate's runs: the reference and its twin, measured at a time of its own.
+fn run_of(noise: Noise, slowdown: f64, seed: u64) -> BenchRecord {
+    let mut record = simulated(noise, 1.0, seed);
+    record.variants.drain(1..ENGINES - 1);
+    record.started_at = format!("run {seed}");
+    for round in record.variants.iter_mut().flat_map(|variant| &mut variant.rounds) {
+        let ns = round.duration_ns[0] as f64 * slowdown;
+        set(round, ns);
+    }
+    record
+}
+
+/// In how many of `gates` pipelines so many baselines call the present program slower, which is so many times as slow.
+fn gate_fails(noise: Noise, (baselines, percent): (u64, f64), slowdown: f64, gates: u64) -> u64 {
+    let fails = |seed: &u64| {
+        let first = seed * (baselines + 1);
+        let before: Vec<BenchRecord> =
+            (first..first + baselines).map(|seed| run_of(noise, 1.0, seed)).collect();
+        let now = run_of(noise, slowdown, first + baselines);
+        let gate = Baseline::of(&before, &now).expect("comparable");
+        assert_eq!(gate.undecided(), None);
+        !gate.slower(percent).is_empty()
+    };
+    (0..gates).filter(fails).count() as u64
+}
+
+/// With one baseline the bound has to be as large as runs differ; three say what that is.
+fn check_equal_programs_pass(noise: Noise, gates: u64) {
+    let one = gate_fails(noise, (1, MAX_SLOWER), 1.0, gates);
+    let three = gate_fails(noise, (3, 0.0), 1.0, gates);
+    println!("{:15} one baseline fails {one}, three fail {three} of {gates}", noise.name);
+    assert!(one <= gates / 50, "{}: {one}", noise.name);
+    assert!(three as f64 <= tolerated(gates as f64), "{}: {three}", noise.name);
+}
+
+#[test]
+fn equal_programs_pass_the_gate() {
+    for noise in NOISES {
+        check_equal_programs_pass(noise, 12);
+    }
+    // One start is like the next and one run is not: what runs differ by is in no interval of starts.
+    let place = 0.003;
+    let runs = Noise { name: "runs", place, own: 0.002, common: 0.002, stall: 0.0, ..PLACES };
+    check_equal_programs_pass(runs, 60);
+}
+
+#[test]
+fn slower_programs_fail_the_gate() {
+    const GATES: u64 = 20;
+    for noise in [PLACES, NOISES[3]] {
+        for gate in [(1, MAX_SLOWER), (3, 0.0)] {
+            let found = gate_fails(noise, gate, 1.15, GATES);
+            println!("{:15} {gate:?} finds 15 % in {found} of {GATES}", noise.name);
+            assert!(found as f64 > 0.7 * GATES as f64, "{}, {gate:?}: {found}", noise.name);
+        }
     }
 }
 

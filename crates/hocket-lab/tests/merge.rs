@@ -32,6 +32,7 @@ fn plan() -> BenchPlan {
         disturb: Vec::new(),
         command: vec!["hocket".into(), "bench".into()],
         session_file: "a.toml".into(),
+        session_sha256: Some("5f70bf18".into()),
     }
 }
 

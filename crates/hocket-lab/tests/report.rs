@@ -11,6 +11,7 @@ use hocket_lab::report::{
     Analysis, Baseline, Holding, Judgement, html, svg_comparison, text_table,
 };
 use hocket_lab::stats;
+use serde_json::json;
 
 fn quiet() -> BenchRecord {
     fixture::Shape { seed: 3, pairs: true, rounds: 8, blocks_per_round: 100, load: 0.1 }.record()
@@ -595,38 +596,152 @@ fn scaled(record: &BenchRecord, factor: f64) -> BenchRecord {
 #[test]
 fn a_baseline_tells_which_variants_became_slower() {
     let before = fixture::example(1);
-    let against = |now: &BenchRecord| Baseline::of(&before, now);
+    let against = |now: &BenchRecord| Baseline::of(std::slice::from_ref(&before), now);
     let same = against(&before).expect("comparable");
     assert_eq!((same.slower(0.0).len(), same.undecided()), (0, None));
+    assert!(!same.text().contains("differs"), "{}", same.text());
     let slow = against(&scaled(&before, 1.2)).expect("comparable");
     assert_eq!((slow.slower(0.0).len(), slow.slower(25.0).len()), (5, 0), "{}", slow.text());
     assert!(slow.slower(15.0)[0].contains("+20.0 % ["), "{:?}", slow.slower(15.0));
-    assert!(slow.text().contains("slower") && slow.text().contains("3f1c2ab97d0e"));
+    assert!(slow.text().contains("differs") && slow.text().contains("3f1c2ab97d0e"));
     let fast = against(&scaled(&before, 0.5)).expect("comparable");
-    assert!(fast.slower(0.0).is_empty() && fast.text().contains("faster"));
+    assert!(fast.slower(0.0).is_empty() && fast.text().contains("-50.0 % ["));
+}
+
+/// The starts of one run differ by 1.5 %: 20 % more is shown to be more than 15 %, and 19 % is no bound that it is
+/// shown to pass.
+#[test]
+fn what_is_shown_is_more_than_the_bound_and_not_only_more_than_nothing() {
+    let before = [fixture::example(1)];
+    let slow = Baseline::of(&before, &scaled(&before[0], 1.2)).expect("comparable");
+    assert_eq!((slow.slower(0.0).len(), slow.slower(19.0).len()), (5, 0), "{}", slow.text());
+}
+
+/// In one line, wherever a terminal breaks it.
+fn unbroken(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// As measured at another time, when everything took so many times as long.
+fn again(record: &BenchRecord, factor: f64, day: u32) -> BenchRecord {
+    let started_at = format!("2026-11-{day:02}T20:14:07Z");
+    BenchRecord { started_at, ..scaled(record, factor) }
+}
+
+#[test]
+fn what_baselines_differ_by_among_themselves_is_noise() {
+    let now = fixture::example(1);
+    let slower = |factors: &[f64], percent: f64| {
+        let earlier = factors.iter().zip(1..);
+        let before: Vec<BenchRecord> =
+            earlier.map(|(factor, day)| again(&now, 1.0 / factor, day)).collect();
+        let found = Baseline::of(&before, &now).expect("comparable");
+        assert_eq!(found.undecided(), None);
+        (found.slower(percent).len(), unbroken(&found.text()))
+    };
+    // One run was a tenth faster than this one.
+    assert_eq!(slower(&[1.1], 0.0).0, 5);
+    // Another of the same program was not, so nobody knows.
+    let (found, text) = slower(&[1.1, 1.0], 0.0);
+    assert_eq!(found, 0, "{text}");
+    assert!(text.contains("2 runs") && text.contains("a change of up to 10"), "{text}");
+    // Three were within half a per cent.
+    let (found, text) = slower(&[1.1, 1.105, 1.1], 0.0);
+    assert_eq!(found, 5, "{text}");
+    assert!(text.contains("slower") && !text.contains("differs"), "{text}");
+    let twice = [again(&now, 1.0, 3), again(&now, 1.0, 3)];
+    let misfit = Baseline::of(&twice, &now).expect_err("one run");
+    assert!(misfit.at == 1 && misfit.why.contains("named twice"), "{misfit:?}");
 }
 
 #[test]
 fn what_cannot_be_judged_against_a_baseline_says_why() {
     let before = fixture::example(1);
-    let why = |now: &BenchRecord| Baseline::of(&before, now).expect_err("incomparable");
-    let mut other = before.clone();
-    other.settings.frames = 128;
-    assert_eq!(why(&other), "the two runs differ in frames: 64 in the baseline, now 128");
-    other = before.clone();
-    other.session.tracks += 1;
-    assert!(why(&other).contains("differ in the session"), "{}", why(&other));
-    other = before.clone();
-    other.variants.iter_mut().for_each(|variant| variant.name += " of another kind");
-    assert!(why(&other).contains("no variant in common"));
-    other = before.clone();
-    other.contained =
-        vec![Contained { unit: "hall: reverb".into(), blocks: 0, failed: 3, panic: None }];
-    assert!(why(&other).contains("not computed"), "{}", why(&other));
+    let changed = |change: fn(&mut BenchRecord)| {
+        let mut now = before.clone();
+        change(&mut now);
+        Baseline::of(std::slice::from_ref(&before), &now)
+    };
+    let check = |change: fn(&mut BenchRecord), expected: &str| {
+        let why = changed(change).expect_err(expected).why;
+        assert!(why.contains(expected), "{expected}: {why}");
+    };
+    let frames = "not comparable: the two runs differ in frames: 64 in the baseline, now 128";
+    check(|it| it.settings.frames = 128, frames);
+    check(|it| it.settings.blocks_per_round = 50, "differ in blocks per round");
+    check(|it| it.settings.warmup = 5, "differ in warm-up blocks");
+    check(|it| it.settings.seat_wait = Some("futex".into()), "differ in seat wait: pause");
+    check(|it| it.partial = Some("preview died".into()), "this run is not complete: preview died");
+    check(|it| it.machine["facts"]["cpu_model"] = json!({ "value": "Another" }), "the processor");
+    check(|it| it.machine["facts"]["hypervisor"] = json!({ "value": "KVM" }), "the hypervisor");
+    check(|it| it.machine["topology"]["seats"][1]["online"] = json!(false), "usable CPUs: 8");
+    check(|it| it.session.content_sha256 = Some("0".into()), "differ in the session's text");
+    check(|it| it.session.media[0].sha256 = Some("0".into()), "other audio files");
+    check(|it| it.variants[1].threads[0].class_got = "SCHED_OTHER".into(), "differ in class of");
+    check(|it| _ = it.variants[1].threads.pop(), "differ in workers of");
+    let renamed = |it: &mut BenchRecord| {
+        it.variants.iter_mut().for_each(|variant| variant.name += " of another kind");
+    };
+    check(renamed, "no variant in common");
+    let failed = |it: &mut BenchRecord| {
+        let unit = "hall: reverb".into();
+        it.contained = vec![Contained { unit, blocks: 0, failed: 3, panic: None }];
+    };
+    check(failed, "not computed");
+    let undecided = |change: fn(&mut BenchRecord), expected: &str| {
+        let found = changed(change).expect("comparable");
+        let why = found.undecided().expect(expected);
+        assert!(why.contains(expected), "{expected}: {why}");
+        found.text()
+    };
     // One start, however many rounds it has, shows nothing.
-    let mut single = before.clone();
-    let rounds = single.variants.iter_mut().flat_map(|variant| &mut variant.rounds);
-    rounds.for_each(|round| round.start = 0);
-    let undecided = Baseline::of(&before, &single).expect("comparable").undecided();
-    assert!(undecided.is_some_and(|why| why.contains("5 process starts")));
+    let single = |it: &mut BenchRecord| {
+        let rounds = it.variants.iter_mut().flat_map(|variant| &mut variant.rounds);
+        rounds.for_each(|round| round.start = 0);
+    };
+    undecided(single, "5 process starts");
+    undecided(|it| _ = it.variants.pop(), "no twin");
+    let text = undecided(|it| it.variants[1].rounds.clear(), "was not measured in one of the runs");
+    assert!(text.contains("dataflow / all / hybrid") && text.contains("no rounds"), "{text}");
+}
+
+/// The program may plan the same session otherwise, and more variants may be measured beside the same one.
+#[test]
+fn what_does_not_matter_is_no_reason_to_refuse() {
+    let before = [fixture::example(1)];
+    let text = |change: fn(&mut BenchRecord)| {
+        let mut now = before[0].clone();
+        change(&mut now);
+        unbroken(&Baseline::of(&before, &now).expect("comparable").text())
+    };
+    let planned = text(|it| (it.session.edges, it.session.units) = (1, 1));
+    assert!(!planned.contains("no digest"), "{planned}");
+    text(|it| it.settings.workers = 8);
+    let newer =
+        |it: &mut BenchRecord| it.machine["facts"]["kernel_release"] = json!({ "value": "6.13.0" });
+    assert!(text(newer).contains("kernels are not the same"));
+    // Records from before the digest are compared by name and size.
+    let old = |it: &mut BenchRecord| it.session.content_sha256 = None;
+    assert!(text(old).contains("no digest of its session"));
+    let larger = |it: &mut BenchRecord| (it.session.content_sha256, it.session.tracks) = (None, 9);
+    let mut now = before[0].clone();
+    larger(&mut now);
+    let why = Baseline::of(&before, &now).expect_err("another session").why;
+    assert!(why.contains("differ in the session: 8 tracks"), "{why}");
+}
+
+#[test]
+fn block_times_that_come_to_no_level_are_not_judged() {
+    let shape =
+        fixture::Shape { seed: 1, pairs: true, rounds: 100, blocks_per_round: 20, load: 0.3 };
+    let before = [shape.record()];
+    let mut now = before[0].clone();
+    // The last 8 of the 20 rounds of each start.
+    let rounds = now.variants.iter_mut().flat_map(|variant| &mut variant.rounds);
+    for round in rounds.filter(|round| round.round % 20 >= 12) {
+        round.duration_ns.iter_mut().for_each(|ns| *ns = *ns * 3 / 2);
+    }
+    let found = Baseline::of(&before, &now).expect("comparable");
+    assert!(found.undecided().is_some_and(|why| why.contains("came to no level")));
+    assert!(found.slower(0.0).is_empty(), "{}", found.text());
 }

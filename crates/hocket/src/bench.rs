@@ -4,13 +4,11 @@ mod start;
 
 pub(crate) use start::preview;
 
-use std::path::Path;
-
 use hocket_engine::{Couples, Policy, SeatSpeeds, Seating};
 use hocket_lab::bench::{BenchPlan, VariantPlan};
 use hocket_lab::disturb::{DisturbError, DisturbSpec, Load, Where};
 use hocket_lab::record::BenchRecord;
-use hocket_lab::report::{Baseline, baseline_misfit};
+use hocket_lab::report::{Baseline, Misfit, baseline_misfit};
 use hocket_machine::Topology;
 use hocket_plan::SiblingPolicy;
 use hocket_plugins::isolate::Pace;
@@ -53,7 +51,8 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     crate::plugin::isolated::set_up(&args.isolate, opened.session(), isolated)?;
     place(&mut plan.disturb, &topology);
     check_seats(&plan, &topology)?;
-    let baseline = baseline(args, &plan)?;
+    plan.session_sha256 = content(args, &opened);
+    let baselines = baselines(args, &plan, &topology)?;
     files.make_folders()?;
     crate::notes::whole_turns(&plan);
     crate::notes::serial_workers(args.workers, &args.schedule);
@@ -64,7 +63,7 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     let Measured { record, failure } = measure(&plan, args, &opened, &stop)?;
     parts.end("measuring");
     print_result(&record, args.json)?;
-    let gate = baseline.map(|baseline| gate(&baseline, &record, args));
+    let gate = (!baselines.is_empty()).then(|| gate(&baselines, &record, args));
     if let Some(path) = &args.record {
         crate::keep::record(&record, path)?;
         wrote(path);
@@ -74,36 +73,75 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     }
     parts.end("results");
     parts.tell();
-    match (failure, exit(&record, args), gate) {
-        (Some(failure), ..) => Err(failure),
-        (None, Exit::Done, Some(gate)) => gate,
-        (None, exit, _) => Ok(exit),
+    let ended = match failure {
+        Some(failure) => Err(failure),
+        None => Ok(exit(&record, args)),
+    };
+    match (ended, gate) {
+        (Ok(Exit::Done), Some(gate)) => gate,
+        (ended, Some(Err(why))) => {
+            // The exit code is another one, but a gate that did not judge is no gate that passed.
+            tell(why);
+            ended
+        }
+        (ended, _) => ended,
     }
 }
 
-/// The record to compare with, read and looked at before anything is measured.
-fn baseline(args: &BenchArgs, plan: &BenchPlan) -> Result<Option<BenchRecord>, Failure> {
-    let Some(path) = &args.baseline else { return Ok(None) };
-    let record = BenchRecord::read(path).map_err(Failure::bad_input)?;
-    match baseline_misfit(&record, plan) {
-        Some(why) => Err(not_judged(path, &why)),
-        None => Ok(Some(record)),
+/// A digest of the session file and of all that it names besides audio, which the record names by itself. `None` where it
+/// cannot be read again.
+fn content(args: &BenchArgs, opened: &OpenedSession) -> Option<String> {
+    let digest = hocket_lab::about::digest;
+    let text = match opened.streamed_text() {
+        Some(text) => hocket_lab::about::digest_of(text),
+        None => digest(&args.session)?,
+    };
+    let media = &opened.session().media;
+    let rest = opened.sources().filter(|path| media.iter().all(|media| media.path != *path));
+    let rest: Vec<String> = rest.map(|path| digest(&path)).collect::<Option<_>>()?;
+    Some(if rest.is_empty() {
+        text
+    } else {
+        hocket_lab::about::digest_of(&(text + &rest.concat()))
+    })
+}
+
+/// The records to compare with, read and looked at before anything is measured.
+fn baselines(
+    args: &BenchArgs,
+    plan: &BenchPlan,
+    topology: &Topology,
+) -> Result<Vec<BenchRecord>, Failure> {
+    if args.baseline.is_empty() {
+        return Ok(Vec::new());
+    }
+    let records = args.baseline.iter().map(BenchRecord::read);
+    let records: Vec<BenchRecord> =
+        records.collect::<Result<_, _>>().map_err(Failure::bad_input)?;
+    let machine = hocket_lab::about::machine(topology);
+    match baseline_misfit(&records, plan, &machine) {
+        Some(misfit) => Err(not_judged(args, misfit)),
+        None => Ok(records),
     }
 }
 
-fn not_judged(path: &Path, why: &str) -> Failure {
-    Failure::bad_input(format!("--baseline {}: cannot be judged: {why}", path.display()))
+fn not_judged(args: &BenchArgs, Misfit { at, why }: Misfit) -> Failure {
+    let path = args.baseline.get(at).map(|path| path.display().to_string()).unwrap_or_default();
+    Failure::bad_input(format!("--baseline {path}: {why}"))
 }
 
 /// Prints what changed, and says whether that is a failure.
-fn gate(baseline: &BenchRecord, record: &BenchRecord, args: &BenchArgs) -> Result<Exit, Failure> {
-    let path = args.baseline.as_deref().unwrap_or(Path::new("-"));
-    let changes = Baseline::of(baseline, record).map_err(|why| not_judged(path, &why))?;
+fn gate(
+    baselines: &[BenchRecord],
+    record: &BenchRecord,
+    args: &BenchArgs,
+) -> Result<Exit, Failure> {
+    let changes = Baseline::of(baselines, record).map_err(|misfit| not_judged(args, misfit))?;
     if !args.json {
         print(&changes.text());
     }
     if let Some(why) = changes.undecided() {
-        return Err(not_judged(path, &why));
+        return Err(not_judged(args, Misfit { at: 0, why }));
     }
     let slower = changes.slower(args.max_slower);
     slower.iter().for_each(tell);
@@ -216,6 +254,7 @@ pub(crate) fn plan(
         disturb: disturbers(args.disturb.as_deref(), opened)?,
         command: command(),
         session_file: args.session.display().to_string(),
+        session_sha256: None,
     })
 }
 

@@ -102,6 +102,9 @@ pub struct SessionFacts {
     pub name: String,
     /// The file as given on the command line.
     pub file: String,
+    /// Digest of the file and of what it names besides audio, in hexadecimal; older records lack it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content_sha256: Option<String>,
     /// Number of tracks.
     pub tracks: usize,
     /// Number of groups.

@@ -21,7 +21,7 @@ mod timeline;
 mod verdict;
 
 pub use analysis::{Analysis, Judgement, Measured, Row, Turns, Wake};
-pub use baseline::{Baseline, baseline_misfit};
+pub use baseline::{Baseline, MAX_SLOWER, Misfit, baseline_misfit};
 pub use page::{html, svg_comparison};
 pub use text::text_table;
 

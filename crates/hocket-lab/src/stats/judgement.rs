@@ -8,10 +8,11 @@ use super::{Interval, MIN_STARTS, StartComparison};
 
 /// The smallest difference that may be called shown, on the logarithmic scale (0.01 is about 1 %): the farther
 /// end of the interval of the same thing measured twice. `None` where the interval does not cover how starts
-/// differ.
+/// differ, or has an end that is no number.
 pub fn floor(twins: &StartComparison) -> Option<f64> {
     let interval = twins.interval()?;
-    Some(interval.low.ln().abs().max(interval.high.ln().abs()))
+    let ends = [interval.low, interval.high].map(|end| end.ln().abs());
+    ends.iter().all(|end| end.is_finite()).then(|| ends[0].max(ends[1]))
 }
 
 /// What commands say that have one process start by design.
@@ -28,7 +29,7 @@ pub enum Judgement {
     NotShown,
     /// The level of the ratio changes to the end of most process starts.
     Unsteady,
-    /// Too few rounds for an interval, of the candidate or of the A/A run.
+    /// Too few rounds for an interval, of the candidate or of the A/A run, or figures that are no numbers.
     TooFew,
     /// Too few process starts: a difference may be that of their memory layout.
     TooFewStarts,
@@ -96,14 +97,18 @@ pub struct Evidence {
 /// What a ratio with this interval shows. Below one the candidate's figure is smaller.
 pub fn judge(ratio: f64, interval: Option<Interval>, evidence: Evidence) -> Judgement {
     let Evidence { floor, starts, enough, unsteady, wrong } = evidence;
-    match (interval, floor) {
+    // Every comparison with what is not a number is false, and would end in the last arm.
+    let is_known = |(interval, floor): &(Interval, f64)| {
+        ratio > 0.0 && [ratio, interval.low, interval.high, *floor].into_iter().all(f64::is_finite)
+    };
+    match interval.zip(floor).filter(is_known) {
         _ if wrong => Judgement::Wrong,
         _ if starts < enough.max(MIN_STARTS) => Judgement::TooFewStarts,
-        (None, _) | (_, None) => Judgement::TooFew,
+        None => Judgement::TooFew,
         _ if unsteady => Judgement::Unsteady,
-        (Some(interval), _) if interval.contains(1.0) => Judgement::NotShown,
-        (_, Some(floor)) if ratio.ln().abs() <= floor => Judgement::BelowFloor,
-        _ => Judgement::Shown(Direction { is_less: ratio < 1.0 }),
+        Some((interval, _)) if interval.contains(1.0) => Judgement::NotShown,
+        Some((_, floor)) if ratio.ln().abs() <= floor => Judgement::BelowFloor,
+        Some(_) => Judgement::Shown(Direction { is_less: ratio < 1.0 }),
     }
 }
 
@@ -113,5 +118,39 @@ impl StartComparison {
         let StartComparison { comparison, starts, unsteady, .. } = *self;
         let evidence = Evidence { floor, starts, enough, unsteady, wrong };
         judge(comparison.ratio, comparison.interval, evidence)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EVIDENCE: Evidence =
+        Evidence { floor: Some(0.01), starts: 5, enough: 5, unsteady: false, wrong: false };
+
+    fn check(ratio: f64, (low, high): (f64, f64), floor: f64, expected: Judgement) {
+        let evidence = Evidence { floor: Some(floor), ..EVIDENCE };
+        let judged = judge(ratio, Some(Interval { low, high }), evidence);
+        assert_eq!(judged, expected, "{ratio} [{low}, {high}], floor {floor}");
+    }
+
+    #[test]
+    fn what_is_not_a_finite_number_shows_nothing() {
+        const NONE: f64 = f64::NAN;
+        const ENDLESS: f64 = f64::INFINITY;
+        check(1.1, (1.05, 1.15), 0.01, Judgement::Shown(Direction { is_less: false }));
+        for (ratio, ends, floor) in [
+            (NONE, (1.05, 1.15), 0.01),
+            (ENDLESS, (1.05, 1.15), 0.01),
+            (0.0, (1.05, 1.15), 0.01),
+            (-1.1, (1.05, 1.15), 0.01),
+            (1.1, (NONE, 1.15), 0.01),
+            (1.1, (1.05, NONE), 0.01),
+            (1.1, (1.05, ENDLESS), 0.01),
+            (1.1, (1.05, 1.15), NONE),
+            (1.1, (1.05, 1.15), ENDLESS),
+        ] {
+            check(ratio, ends, floor, Judgement::TooFew);
+        }
     }
 }

@@ -36,7 +36,7 @@ pub use ranks::{Ranks, nemenyi_critical, ranks};
 pub use rng::Rng;
 pub use starts::{MIN_STARTS, StartComparison, compare_starts, compare_steady};
 pub use steady::{Class, Segment, Steady, steady};
-pub use welch::Unpaired;
+pub use welch::{Starts, Unpaired, between_runs};
 
 /// The 97.5 % quantile of the normal distribution: the critical value of a 95 % interval that is
 /// looked at once.

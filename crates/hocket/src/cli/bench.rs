@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use hocket_engine::Settings;
+use hocket_lab::report::MAX_SLOWER;
 
 use super::choices::{
     DiskArgs, IsolateArgs, LanesArg, ProjectArgs, ScheduleArg, SiblingChoice, WaitArg, at_least_one,
@@ -18,7 +19,7 @@ Examples:
   hocket bench sessions/worst-case-4.toml --disturb preview,compute:2 --record out/wc4.json
   hocket bench sessions/band.toml --schedule serial,lists,dataflow --policy off --frames 128
   hocket bench sessions/band.toml --policy off,idle-thread --disturb compute:4@siblings
-  hocket bench sessions/band.toml --policy off --baseline before.json --max-slower 5")]
+  hocket bench sessions/band.toml --policy off --baseline before.json")]
 pub struct BenchArgs {
     /// The session file, .dawproject or MIDI file; `-` reads a session from standard input.
     #[arg(value_name = "SESSION")]
@@ -90,11 +91,13 @@ pub struct BenchArgs {
     #[arg(long, value_name = "N")]
     pub max_misses: Option<u64>,
     /// Compares the block times with those of this record of an earlier run. Ends with exit code 1 if a variant is shown
-    /// to have become slower, and with 2 if that cannot be judged.
+    /// to be slower by more than --max-slower, and with 2 if that cannot be judged. May be repeated: several runs of the
+    /// earlier program tell how much two runs of one program differ. One cannot.
     #[arg(long, value_name = "RECORD")]
-    pub baseline: Option<PathBuf>,
-    /// With --baseline: how much slower in per cent a variant may have become.
-    #[arg(long, value_name = "PERCENT", default_value_t = 0.0, requires = "baseline", value_parser = per_cent)]
+    pub baseline: Vec<PathBuf>,
+    /// With --baseline: how much slower in per cent a variant may have become. The default leaves room for what two runs
+    /// of one program commonly differ by; give less only with three or more baselines.
+    #[arg(long, value_name = "PERCENT", default_value_t = MAX_SLOWER, requires = "baseline", value_parser = per_cent)]
     pub max_slower: f64,
     /// Refuses a session whose audio files are cut short or damaged, and a .dawproject of which something does not play,
     /// instead of playing the rest.

@@ -216,8 +216,9 @@ Examples:
   hocket lab compare last historic          compares with figures printed in 2002 to 2009
   hocket lab compare base.sqlite last --fail-if \"wake.lateness > 10%\"   a gate for automatic tests
 
-Rounds of different runs are not paired, so whatever changed between them is in the ratios. With
---fail-if it ends with exit code 0 if no condition holds, 1 if one does, and 2 if one cannot be judged.")]
+Rounds of different runs are not paired, so whatever changed between them is in the ratios: two runs of
+one program differ, too. With --fail-if it ends with exit code 0 if no condition holds, 1 if one does,
+and 2 if one cannot be judged, as for runs of different machines or sizes.")]
 pub struct CompareArgs {
     /// Which run: its number, a date, the beginning of its id, `last`, `last~1`, FILE or FILE:RUN.
     #[arg(value_name = "A")]
@@ -229,7 +230,8 @@ pub struct CompareArgs {
     #[command(flatten)]
     pub records: RecordsArg,
     /// Ends with exit code 1 if a figure of B is shown to differ from that of A by more: ID.METRIC > X%,
-    /// ID.METRIC < -X%, or with [VARIANT] after METRIC. May be repeated.
+    /// ID.METRIC < -X%, or with [VARIANT] after METRIC. Choose X above what two runs of one program differ by. May be
+    /// repeated.
     #[arg(long, value_name = "CONDITION", value_parser = Change::parse)]
     pub fail_if: Vec<Change>,
     /// Prints JSON instead of text.

@@ -34,6 +34,9 @@ pub(super) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
         true => print_json(&format!("{:#}\n", json_of(&a, &b, &pairs))),
         false => print(&text_of(&a, &b, &pairs)),
     }
+    if let Some(why) = a.is_other_machine(&b).filter(|_| !args.fail_if.is_empty()) {
+        return Err(Failure::bad_input(format!("--fail-if: not comparable: {why}")));
+    }
     let mut exit = Exit::Done;
     for change in &args.fail_if {
         for held in change.holding(&first, &second)? {
@@ -74,6 +77,17 @@ impl Side {
     fn results(&self) -> Result<Vec<Results>, Failure> {
         let all = self.record.experiments.iter().map(|e| self.store.results(&self.record, e));
         all.collect::<Result<_, _>>().map_err(failure)
+    }
+
+    /// Why a change between the two is no change of the program, if they are from different machines.
+    fn is_other_machine(&self, other: &Side) -> Option<String> {
+        (self.record.host != other.record.host).then(|| {
+            format!(
+                "the two runs are from different machines ({} and {}); measure both on one",
+                self.record.machine(),
+                other.record.machine()
+            )
+        })
     }
 
     fn load(&self) -> String {
@@ -194,7 +208,8 @@ fn text_of(a: &Side, b: &Side, pairs: &[Pair]) -> String {
         "A: {}, load {}\nB: {}, load {}\n{place}: rounds are not paired, so whatever changed between the runs (load, \
          clock, kernel{}) is in the ratios.\nIntervals: 95 %, Welch's over the medians of the process starts; none with \
          fewer than {MIN_STARTS} process starts. A difference is shown where the interval leaves 0 % out and the change is beyond \
-         what both runs show between two equal variants.\n",
+         what both runs show between two equal variants. One run of each does not tell it from what a second run of the \
+         same program would differ by.\n",
         a.name(),
         a.load(),
         b.name(),

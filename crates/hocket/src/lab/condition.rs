@@ -171,11 +171,11 @@ impl Change {
     }
 
     /// What holds between two runs, a sentence for each variant; empty where the condition does not hold. It holds where
-    /// the ratio of the medians is beyond the bound and a difference is shown: the interval, which holds for all variants
-    /// at once, leaves equality out, and the ratio is beyond the floor of both runs.
+    /// the ratio of the medians is shown to be beyond the bound: its interval, which holds for all variants at once, leaves
+    /// the bound out, and it is farther from the bound than the floor of both runs.
     ///
     /// # Errors
-    /// One of the runs does not have the figures, or too few of them to judge.
+    /// One of the runs does not have the figures, or too few of them to judge, or the runs are of different size.
     pub fn holding(&self, before: &[Results], after: &[Results]) -> Result<Vec<String>, Failure> {
         let refuse = |why: String| Failure::bad_input(format!("--fail-if \"{self}\": {why}"));
         let Condition { id, metric, variant: wanted, compare, bound } = &self.0;
@@ -189,6 +189,16 @@ impl Change {
         if let Some(why) = incomparable(a, b) {
             return Err(refuse(why));
         }
+        let [small, large] = [a, b].map(|results| results.run.size);
+        if small != large {
+            return Err(refuse(format!(
+                "not comparable: one run is {}, the other {}, so their turns are of different length; repeat one of them",
+                small.name(),
+                large.name()
+            )));
+        }
+        let bound = 1.0 + bound / 100.0;
+        let rises = matches!(compare, Compare::Above | Compare::AtLeast);
         let is_wanted = |name: &String| wanted.as_ref().is_none_or(|wanted| wanted == name);
         let measured = |name: &String| unpaired(a, b, name, metric, 1).is_some();
         let names = a.variants();
@@ -204,14 +214,16 @@ impl Change {
         let mut held = Vec::new();
         for name in &of_both {
             let Some(found) = unpaired(a, b, name, metric, of_both.len()) else { continue };
-            let judged = found.judged(floor_of_both(a, b, name, metric), MIN_STARTS);
-            if !judged.is_decided() {
+            let floor = floor_of_both(a, b, name, metric);
+            if !found.judged(floor, MIN_STARTS).is_decided() {
                 return Err(refuse(format!(
                     "{name} cannot be judged: that takes {MIN_STARTS} process starts in each run, figures above zero and a \
                      variant that is measured twice; give both runs more time"
                 )));
             }
-            if judged.is_shown() && compare.holds((found.ratio - 1.0) * 100.0, *bound) {
+            let beyond = found.judged_beyond(bound, floor, MIN_STARTS);
+            let holds = if rises { beyond.is_more() } else { beyond.is_less() };
+            if holds {
                 let changed = change_with(found.ratio, found.interval);
                 held.push(format!("{self} holds for {name}: {changed}"));
             }

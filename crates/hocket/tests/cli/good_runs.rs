@@ -229,14 +229,54 @@ fn a_baseline_decides_the_exit_code_of_bench() {
         assert_eq!(ran.err.contains("against the baseline"), code == 1, "{}", ran.err);
     }
     // Refused before anything is measured.
-    for (more, words) in
-        [(["--frames", "128"], "differ in frames"), (["--starts", "2"], "5 process")]
-    {
-        let ran = with(&[&["--baseline", &before], &more[..]].concat());
-        assert_eq!(ran.code, Some(2), "{}", ran.err);
-        assert!(ran.err.contains("cannot be judged") && ran.err.contains(words), "{}", ran.err);
-    }
+    let refused = |file: &str, more: &[&str], words: [&str; 2]| {
+        let ran = with(&[&["--baseline", file], more].concat());
+        assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{}", ran.err);
+        assert!(words.iter().all(|words| ran.err.contains(words)), "{words:?}: {}", ran.err);
+    };
+    refused(&before, &["--frames", "128"], ["not comparable", "differ in frames"]);
+    refused(&before, &["--starts", "2"], ["cannot be judged", "5 process"]);
+    let few = ["bench", session.to_str().unwrap(), "--policy", "off", "--schedule", "serial"];
+    let few = [&few[..], &["--disturb", "none", "--blocks", "10", "--blocks-per-round", "2"]];
+    let few = [&few.concat()[..], &["--baseline", &before]].concat();
+    check_refused(&few, 2, &["cannot be judged", "--blocks 10 is 5 rounds"]);
+    refused(&before, &["--seat-wait", "yield"], ["not comparable", "differ in seat wait"]);
+    refused(&before, &["--baseline", &before], ["not comparable", "named twice"]);
+    let spoilt = |name: &str, spoil: fn(&mut BenchRecord)| {
+        let mut other = record.clone();
+        spoil(&mut other);
+        other.write_atomic(file(name)).unwrap();
+        file(name)
+    };
+    let partial = spoilt("partial.json", |it| it.partial = Some("interrupted".into()));
+    refused(&partial, &[], ["not comparable", "not complete"]);
+    let no_twin = spoilt("no-twin.json", |it| it.variants.retain(|variant| !variant.twin));
+    refused(&no_twin, &[], ["cannot be judged", "measured twice"]);
+    let other = spoilt("other.json", |it| it.session.content_sha256 = Some("0".into()));
+    refused(&other, &[], ["not comparable", "the session's text"]);
     assert_eq!(with(&["--max-slower", "5"]).code, Some(2));
+}
+
+/// Which class the threads get is known only when they ask for it, and by then there may be too many misses as well.
+#[test]
+fn a_gate_that_does_not_judge_is_told_beside_misses() {
+    let session = example("worst-case-4.toml");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("before.json").display().to_string();
+    let bench = ["bench", session.to_str().unwrap(), "--policy", "off", "--schedule", "serial"];
+    let bench = [&bench[..], &["--disturb", "none", "--blocks", "20", "--blocks-per-round", "2"]];
+    // Nobody makes a block in 5 us.
+    let bench = [&bench.concat()[..], &["--frames", "1", "--rate", "192000"]].concat();
+    assert_eq!(run(&[&bench[..], &["--record", &file]].concat()).code, Some(0));
+    let mut record = BenchRecord::read(&file).unwrap();
+    let threads = record.variants.iter_mut().flat_map(|variant| &mut variant.threads);
+    threads.for_each(|thread| thread.class_got = "SCHED_IDLE".into());
+    record.write_atomic(&file).unwrap();
+    for (more, code) in [(&["--max-misses", "0"][..], 1), (&[], 2)] {
+        let ran = run(&[&bench[..], &["--baseline", &file], more].concat());
+        assert_eq!(ran.code, Some(code), "{}", ran.err);
+        assert!(ran.err.contains("not comparable: the two runs differ in class of"), "{}", ran.err);
+    }
 }
 
 #[test]

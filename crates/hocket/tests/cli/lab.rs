@@ -215,6 +215,13 @@ fn a_change_between_runs_decides_the_exit_code() {
     assert_eq!(code(slower, "aa.compute[same] > 20000%").0, Some(0));
     assert_eq!(code(slower, "aa.compute < -50%").0, Some(0));
     assert_eq!(code(slower, "aa.memory > 1000%").0, Some(0));
+    // Starts that differ by 1 %, and then by a tenth more: shown to be more than 5 %, and not more than 9.9 %.
+    let known = "UPDATE rows SET value = 1000 + process % 4 * 10 WHERE metric = 'compute'";
+    rusqlite::Connection::open(base).unwrap().execute_batch(known).unwrap();
+    change(known);
+    change("UPDATE rows SET value = value * 1.1 WHERE metric = 'compute'");
+    assert_eq!(code(slower, "aa.compute[same] > 5%").0, Some(1));
+    assert_eq!(code(slower, "aa.compute[same] > 9.9%").0, Some(0));
     let table = ran(&["compare", base, slower]).out;
     assert!(table.contains("larger") && table.contains("no difference shown"), "{table}");
     let refused_at = |b: &str, fail_if: &str, words: &[&str]| {
@@ -225,6 +232,15 @@ fn a_change_between_runs_decides_the_exit_code() {
     refused_at(slower, "wake.lateness > 5%", &["both have 'wake'"]);
     refused_at(slower, "aa.compute[sam] > 5%", &["did you mean 'same'"]);
     refused_at("historic", "aa.compute > 5%", &["historic", "name a run"]);
+    change("UPDATE runs SET host = host || '-'");
+    refused_at(slower, "aa.compute > 5%", &["not comparable", "different machines"]);
+    assert_eq!(ran(&["compare", base, slower]).code, Some(0), "without a gate they are only shown");
+    change("UPDATE runs SET host = rtrim(host, '-')");
+    let other_size =
+        "UPDATE experiments SET size = CASE size WHEN 'full' THEN 'quick' ELSE 'full' END";
+    change(other_size);
+    refused_at(slower, "aa.compute > 5%", &["not comparable", "one run is", "full"]);
+    change(other_size);
     change("DELETE FROM rows WHERE process > 1");
     refused_at(slower, "aa.compute > 5%", &["same cannot be judged", "3 process starts"]);
     change("UPDATE rows SET checked = 'failed', check_note = '7 is not 8' WHERE metric = 'memory'");
