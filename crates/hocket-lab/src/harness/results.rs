@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Check, Design, Estimate, Historic, LedgerEntry, Quantiles, Sample, Size, Variant, twin_of,
 };
-use crate::stats::{self, Comparison, Judgement, MIN_STARTS, StartComparison};
+use crate::stats::{self, Comparison, Interval, Judgement, MIN_STARTS, StartComparison};
 
 /// One figure of one turn with all that is known of the turn: what the record keeps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -104,6 +104,8 @@ pub struct ContrastResult {
     pub floor: Option<f64>,
     /// What interval, floor, starts, steadiness and checks say together.
     pub judgement: Judgement,
+    /// What they would say of the quiet rounds alone, with the same floor.
+    pub quiet_judgement: Judgement,
     /// What that comes to.
     pub standing: Standing,
 }
@@ -159,26 +161,38 @@ impl Results {
         self.rows_of(variant, metric).map(|row| row.sample.value).collect()
     }
 
-    /// The median over the rounds with its 95 % interval: a block bootstrap, where all figures are
-    /// above zero and there are enough of them. It ends where the figures end: from six rounds on the
-    /// smallest and the largest hold the median in 97 of 100 cases whatever the distribution (the
-    /// sign test), so a wider interval would only repeat how few the rounds are. None is given where
+    /// The median over the rounds with its 95 % interval, where all figures are above zero and there are enough of
+    /// them. What varies most is the process start, so the interval is that of [`stats::compare_starts`] and needs
+    /// [`MIN_STARTS`] of them; it holds the median of all rounds, which the starts need not share alike. It ends where
+    /// the figures end: beyond the smallest and the largest it would only repeat how few they are. None is given where
     /// it spans more than a factor of ten: the figures jump between levels, and an interval around
     /// their median would say nothing about either.
     pub fn estimate(&self, variant: &str, metric: &str) -> Option<Estimate> {
         let values = self.values(variant, metric);
         let median = stats::median(&values)?;
-        let ones = vec![1.0; values.len()];
         let interval = match values.iter().all(|value| *value > 0.0) {
-            true => stats::compare(&ones, &values, self.seed).and_then(|c| c.interval),
+            true => self.around_starts(variant, metric),
             false => None,
         };
-        let interval = interval.and_then(|interval| within(interval, &values));
+        let interval = interval
+            .map(|it| Interval { low: it.low.min(median), high: it.high.max(median) })
+            .and_then(|interval| within(interval, &values));
         Some(Estimate {
             value: median,
             low: interval.map(|i| i.low),
             high: interval.map(|i| i.high),
         })
+    }
+
+    /// How far a figure of other process starts may be from these; `None` with too few of them.
+    fn around_starts(&self, variant: &str, metric: &str) -> Option<Interval> {
+        let mut starts: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+        for row in self.rows_of(variant, metric) {
+            starts.entry(row.process).or_default().push(row.sample.value);
+        }
+        let values: Vec<Vec<f64>> = starts.into_values().collect();
+        let ones: Vec<Vec<f64>> = values.iter().map(|start| vec![1.0; start.len()]).collect();
+        stats::compare_starts(&ones, &values, stats::Z_95, self.seed)?.interval()
     }
 
     /// A variant's figure where there is one.
@@ -291,8 +305,9 @@ impl Results {
         twins.filter_map(|twin| self.floor(&twin.name, metric)).reduce(f64::max)
     }
 
-    /// The ratios of interest. Cost: some thousand bootstrap draws for each, up to a tenth of a second for
-    /// a thousand rounds.
+    /// The ratios of interest, each judged alone: of equal ones, one in twenty may be called different. What is picked
+    /// among them because it is shown has to be so for all of them at once ([`Results::is_shown_among`]). Cost: some
+    /// thousand bootstrap draws for each, up to a tenth of a second for a thousand rounds.
     pub fn contrasts(&self) -> Vec<ContrastResult> {
         let Some(design) = self.design() else { return Vec::new() };
         let name = |index: usize| design.variants[index].name.as_str();
@@ -300,6 +315,13 @@ impl Results {
             self.judged(name(contrast.reference), name(contrast.candidate), &contrast.metric)
         };
         design.contrasts.iter().map(of).collect()
+    }
+
+    /// Whether a ratio is shown as one of `of`, all of which hold at once.
+    pub fn is_shown_among(&self, contrast: &ContrastResult, of: usize) -> bool {
+        let ContrastResult { reference, candidate, metric, .. } = contrast;
+        // A wider interval shows nothing that a narrower one does not.
+        contrast.is_shown() && self.judged_of(reference, candidate, metric, of).is_shown()
     }
 
     /// Whether all ratios of interest are known to so small a part to either side.
@@ -363,7 +385,8 @@ impl Results {
         let floor = self.floor_between([reference, candidate], metric);
         let wrong = self.is_wrong();
         let judged = |it: StartComparison| it.judged(floor.map(f64::ln_1p), MIN_STARTS, wrong);
-        let judgement = compared.map_or(Judgement::TooFew, judged);
+        let of = |it: Option<StartComparison>| it.map_or(Judgement::TooFew, judged);
+        let judgement = of(compared);
         ContrastResult {
             reference: reference.into(),
             candidate: candidate.into(),
@@ -373,6 +396,7 @@ impl Results {
             starts: compared.map_or(0, |compared| compared.starts),
             floor,
             judgement,
+            quiet_judgement: of(quiet),
             standing: if wrong { Standing::Failed } else { Standing::of(judgement) },
         }
     }
@@ -439,11 +463,11 @@ impl Results {
 pub const UNKNOWN: f64 = 10.0;
 
 /// The part of an interval that lies within the range of the figures; `None` where it tells nothing.
-fn within(interval: stats::Interval, values: &[f64]) -> Option<stats::Interval> {
+fn within(interval: Interval, values: &[f64]) -> Option<Interval> {
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
     let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let (low, high) = (interval.low.max(least), interval.high.min(most));
-    (low <= high && high <= low * UNKNOWN).then_some(stats::Interval { low, high })
+    (low <= high && high <= low * UNKNOWN).then_some(Interval { low, high })
 }
 
 /// Figures of reference and candidate, `[start][round]`.
@@ -521,16 +545,58 @@ mod tests {
 
     #[test]
     fn intervals_stay_within_the_figures_and_say_nothing_absurd() {
-        let of = |values: &[f64]| {
+        let of = |values: &[f64], starts: u32| {
             let mut results = results(1.0);
-            let rows = values.iter().zip(0..).map(|(v, round)| row("a", round, *v, Vec::new()));
-            results.rows = rows.collect();
+            let row = |(value, round): (&f64, u32)| Row {
+                process: round % starts,
+                ..row("a", round, *value, Vec::new())
+            };
+            results.rows = values.iter().zip(0..).map(row).collect();
             results.estimate("a", "time").unwrap()
         };
-        let few = of(&[1.0, 1.1, 1.3, 1.0, 2.0, 1.2, 1.1]);
+        let few = of(&[1.0, 1.1, 1.3, 1.0, 2.0, 1.2, 1.1], 3);
         assert!(few.low >= Some(1.0) && few.high <= Some(2.0), "{few:?}");
-        let jumps = of(&[1e7, 80.0, 9e6, 70.0, 1.1e7, 75.0, 9e6, 8e6, 60.0]);
+        let jumps = of(&[1e7, 80.0, 9e6, 70.0, 1.1e7, 75.0, 9e6, 8e6, 60.0], 3);
         assert_eq!((jumps.low, jumps.high), (None, None), "{jumps:?}");
+    }
+
+    /// Rounds of one start agree however far the next start is from it: they are no evidence of their own.
+    #[test]
+    fn the_interval_of_a_figure_covers_how_starts_differ() {
+        let of = |levels: &[f64]| {
+            let mut results = results(1.0);
+            let level = |(level, start): (&f64, u32)| {
+                let level = *level;
+                (0..20).map(move |round| {
+                    let value = level * (1.0 + 0.001 * f64::from(round % 5));
+                    Row { process: start, ..row("a", round, value, Vec::new()) }
+                })
+            };
+            results.rows = levels.iter().zip(0..).flat_map(level).collect();
+            results.estimate("a", "time").unwrap()
+        };
+        for few in [of(&[100.0]), of(&[100.0, 104.0])] {
+            assert_eq!((few.low, few.high), (None, None), "{few:?}");
+        }
+        let apart = of(&[100.0, 104.0, 98.0, 103.0, 100.0]);
+        assert!(apart.low < Some(98.5) && apart.high > Some(103.5), "{apart:?}");
+        assert!(apart.low <= Some(apart.value) && apart.high >= Some(apart.value), "{apart:?}");
+        let alike = of(&[100.0, 100.01, 99.99, 100.0, 100.0]);
+        assert!(alike.low > Some(99.9) && alike.high < Some(100.5), "{alike:?}");
+    }
+
+    /// The rounds without flags are judged like all rounds, floor and starts included.
+    #[test]
+    fn the_quiet_rounds_have_a_judgement_of_their_own() {
+        let contrast = |results: &Results| results.contrasts().remove(0);
+        let mut flagged = results(1.02);
+        assert!(contrast(&flagged).quiet_judgement.is_more());
+        for row in flagged.rows.iter_mut().filter(|row| row.process > 0) {
+            row.flags = vec!["foreign".into()];
+        }
+        let one_start = contrast(&flagged);
+        assert!(one_start.judgement.is_more(), "{one_start:?}");
+        assert_eq!(one_start.quiet_judgement, Judgement::TooFewStarts, "{one_start:?}");
     }
 
     #[test]

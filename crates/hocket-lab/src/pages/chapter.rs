@@ -9,8 +9,8 @@ use crate::harness::{
     Sentence, Standing, TWIN, contrast_sentence, contrast_sentences, framed, same_definition,
     standard_plots,
 };
-use crate::numbers::conversion;
-use crate::stats::Verdict;
+use crate::numbers::{conversion, counted};
+use crate::stats::Judgement;
 
 /// One experiment of a run.
 #[derive(Debug)]
@@ -23,8 +23,11 @@ pub struct Chapter<'a> {
     pub same_definition: bool,
     /// What it answers, the most important first.
     pub sentences: Vec<Sentence>,
-    /// Its ratios of interest.
+    /// Its ratios of interest, each judged alone.
     pub contrasts: Vec<ContrastResult>,
+    /// Which of these are shown if all of them are to hold at once. What is picked because it is shown is picked among
+    /// these: of forty ratios of equal things, one or two are shown alone.
+    shown_at_once: Vec<bool>,
     /// The figures of all variants, metric by metric.
     pub tables: Vec<VariantTable>,
     /// What to draw.
@@ -61,12 +64,16 @@ impl<'a> Chapter<'a> {
         let about = find(&results.run.id).map(|known| known.about());
         let known = known(results);
         let measured = results.run.not_measurable.is_none();
+        let contrasts = results.contrasts();
+        let is_shown =
+            |contrast: &ContrastResult| results.is_shown_among(contrast, contrasts.len());
         Chapter {
             results,
             about,
             same_definition: known.is_some(),
             sentences: sentences(results, known),
-            contrasts: results.contrasts(),
+            shown_at_once: contrasts.iter().map(is_shown).collect(),
+            contrasts,
             tables: figures::tables(results, about.filter(|_| known.is_some())),
             plots: match known {
                 _ if !measured => Vec::new(),
@@ -98,36 +105,56 @@ impl<'a> Chapter<'a> {
     }
 
     /// The sentence for the summary: a wrong result before everything, then the first. Where sentences only
-    /// tell one ratio each, in the order of the design, the first that is shown goes before the others.
+    /// tell one ratio each, in the order of the design, the first goes before the others that is shown even if all of
+    /// them are to hold at once. Which one comes first was chosen for its figures, so what is shown alone is not enough.
     pub fn headline(&self) -> Sentence {
-        let of = |standing| self.sentences.iter().find(|sentence| sentence.standing == standing);
         let first = self.sentences.first();
-        let tells_a_ratio = |first: &&Sentence| {
-            self.contrasts.iter().any(|contrast| contrast_sentence(contrast) == **first)
-        };
-        let shown = first.filter(tells_a_ratio).and_then(|_| of(Standing::Shown));
-        let chosen = of(Standing::Failed).or(shown).or(first);
-        chosen.cloned().unwrap_or_else(|| Sentence::not_shown("no round was measured"))
+        let failed = self.sentences.iter().find(|it| it.standing == Standing::Failed);
+        let is_of_ratios = first.is_some_and(|first| self.ratio_of(first).is_some());
+        let chosen = failed.or(is_of_ratios.then(|| self.found().next()).flatten()).or(first);
+        match chosen {
+            None => Sentence::not_shown("no round was measured"),
+            Some(one) if one.standing == Standing::Shown && !self.holds_at_once(one) => {
+                let all = counted(self.contrasts.len(), "ratio");
+                Sentence::not_shown(format!("{}: no difference shown among {all}", one.text))
+            }
+            Some(one) => one.clone(),
+        }
+    }
+
+    /// What the summary may pick from: the sentences that are shown, of those that tell a ratio only those that are so
+    /// if all ratios are to hold at once.
+    pub fn found(&self) -> impl Iterator<Item = &Sentence> {
+        let shown = self.sentences.iter().filter(|sentence| sentence.standing == Standing::Shown);
+        shown.filter(|sentence| self.holds_at_once(sentence))
+    }
+
+    fn holds_at_once(&self, sentence: &Sentence) -> bool {
+        self.ratio_of(sentence).is_none_or(|ratio| self.shown_at_once[ratio])
+    }
+
+    /// The ratio that a sentence tells, if it tells only that.
+    fn ratio_of(&self, sentence: &Sentence) -> Option<usize> {
+        self.contrasts.iter().position(|contrast| contrast_sentence(contrast) == *sentence)
     }
 
     /// What disturbed its rounds, and what that means for its verdicts.
     pub fn flagged(&self) -> Flagged {
         let (rounds, flagged) = self.results.flagged_rounds();
-        let verdict =
-            |c: &Option<crate::stats::Comparison>| c.map_or(Verdict::TooFewRounds, |c| c.verdict());
-        let both: Vec<(Verdict, Verdict)> =
-            self.contrasts.iter().map(|c| (verdict(&c.all), verdict(&c.quiet))).collect();
-        let unknown =
-            |(all, quiet): &&(Verdict, Verdict)| all != quiet && *quiet == Verdict::TooFewRounds;
-        let differ = both.iter().filter(|(all, quiet)| all != quiet).count();
-        let unknown = both.iter().filter(unknown).count();
+        // All that is not shown is one verdict, whatever the reason.
+        let said = |judgement: Judgement| (judgement.is_less(), judgement.is_more());
+        let is_unknown =
+            |c: &&ContrastResult| c.judgement.is_decided() && !c.quiet_judgement.is_decided();
+        let (unknown, known): (Vec<&ContrastResult>, Vec<&ContrastResult>) =
+            self.contrasts.iter().partition(is_unknown);
+        let differs = |c: &&&ContrastResult| said(c.judgement) != said(c.quiet_judgement);
         Flagged {
             rounds,
             flagged,
             causes: causes(self.results),
-            contrasts: both.len(),
-            changed: differ - unknown,
-            unknown,
+            contrasts: self.contrasts.len(),
+            changed: known.iter().filter(differs).count(),
+            unknown: unknown.len(),
         }
     }
 

@@ -107,6 +107,7 @@ mod tests {
             starts: 0,
             floor: None,
             judgement: crate::stats::Judgement::TooFew,
+            quiet_judgement: crate::stats::Judgement::TooFew,
             standing: Standing::NotShown,
         }
     }

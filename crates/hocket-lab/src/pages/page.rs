@@ -41,7 +41,7 @@ pub fn html(lab: &Lab<'_>) -> String {
                     @for (section, chapters) in lab.sections() { (section::section(lab, section, &chapters)) }
                     (repeat(lab))
                 }
-                footer { "Made from " (plain(&lab.name())) ". Intervals are 95 % intervals of the median over the rounds, by a block bootstrap, within the range of the figures; where one would span more than a factor of ten, none is given. This page loads nothing." }
+                footer { "Made from " (plain(&lab.name())) ". Intervals of figures are 95 % intervals that cover how process starts differ, within the range of the figures; with fewer than three starts, or where one would span more than a factor of ten, none is given. This page loads nothing." }
             }
         }
     };

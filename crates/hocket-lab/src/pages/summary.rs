@@ -30,9 +30,8 @@ pub(super) fn section(lab: &Lab<'_>) -> Markup {
 }
 
 fn answer(chapter: &Chapter<'_>) -> Markup {
-    let more =
-        chapter.sentences.iter().filter(|sentence| sentence.standing == Standing::Shown).count();
     let sentence = chapter.headline();
+    let more = chapter.found().count();
     let more = more.saturating_sub(usize::from(sentence.standing == Standing::Shown));
     html! {
         tr class=(class(sentence.standing)) {

@@ -158,7 +158,7 @@ pub(super) fn limits(analysis: &Analysis) -> Markup {
                 li { "A sound device: the blocks were timed by a virtual one. A real driver adds interrupts and its own wake-ups." }
                 @if let Some(words) = first.and_then(none_allows) { li { (words) } }
                 @if let Some(measured) = first { li { (capital(&measured.ready.p999_meaning())) "." } }
-                li { "Bursts: the intervals of late blocks take each block on its own. Late blocks come together, so the true intervals are wider." }
+                li { "Bursts: the intervals of late blocks take each block on its own. Late blocks come together, so the true intervals are wider, and verdicts count turns with a late block instead." }
                 @if analysis.starts < ENOUGH_STARTS {
                     li { "Which variant is faster: that needs at least " (ENOUGH_STARTS) " process starts (" code { "--starts" } ")." }
                 }

@@ -15,6 +15,7 @@ mod machine;
 mod method;
 mod page;
 mod palette;
+mod speeds;
 mod tables;
 mod text;
 mod timeline;

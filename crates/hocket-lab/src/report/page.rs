@@ -128,7 +128,7 @@ fn verdict(headline: &Headline) -> Markup {
     let class = match headline.holding {
         Some(Holding::Holds) => "verdict holds",
         Some(Holding::Misses) => "verdict misses",
-        Some(Holding::TooFewBlocks | Holding::NoMoreThanTheLoop) | None => "verdict unsure",
+        Some(Holding::TooFewBlocks | Holding::LikeTheLoop) | None => "verdict unsure",
     };
     html! {
         div class=(class) {
@@ -176,7 +176,9 @@ fn speeds(analysis: &Analysis) -> Markup {
     html! {
         (titled(tables::TOOK, &tables::took(analysis)))
         @if let Some(changes) = distributions::changes(analysis) { (changes.figure(&html! { (tables::CHANGES) })) }
-        @if let Some(words) = tables::without_disturbed(analysis) { p.note { (words) } }
+        @for words in [tables::tails(analysis), tables::settling(analysis), tables::without_disturbed(analysis)].into_iter().flatten() {
+            p.note { (words) }
+        }
         @if let Some(table) = tables::progress(analysis) {
             (titled(tables::PROGRESS, &table))
             p.note { "What keeps a block safe may keep others from working: this is the price." }

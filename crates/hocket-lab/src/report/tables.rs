@@ -6,7 +6,7 @@ use crate::historic::{HistoricTable, SessionKind, for_session_kind};
 use crate::lines::shortened;
 use crate::numbers::{NONE, change_with, counted, of, percent, percent_range, us};
 use crate::record::{Disturber, Variant};
-use crate::stats::{StartComparison, Summary};
+use crate::stats::{self, FOR_STEADY, StartComparison, Summary};
 use crate::table::Table;
 
 /// Names of variants that are longer are shortened.
@@ -102,12 +102,60 @@ fn told(compared: StartComparison) -> String {
     change_with(compared.comparison.ratio, compared.interval())
 }
 
+/// What the changes of p99 show, verdict by verdict: the table has no room for it.
+pub(super) fn tails(analysis: &Analysis) -> Option<String> {
+    let mut verdicts: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (row, measured) in analysis.measured() {
+        let Some(tail) = measured.tail else { continue };
+        let verdict = verdict(analysis, row, &tail, |measured| measured.tail);
+        match verdicts.iter_mut().find(|(known, _)| *known == verdict) {
+            Some((_, labels)) => labels.push(&row.label),
+            None => verdicts.push((verdict, vec![&row.label])),
+        }
+    }
+    let words =
+        verdicts.iter().map(|(verdict, labels)| format!("{verdict}: {}", labels.join(", ")));
+    let words: Vec<String> = words.collect();
+    (!words.is_empty()).then(|| format!("What the changes of p99 show: {}.", words.join("; ")))
+}
+
+/// What another comparison than that of the medians shows. It has to be larger than what the twin shows in the same
+/// figure, and than what it shows in the medians.
+fn verdict(
+    analysis: &Analysis,
+    row: &Row,
+    compared: &StartComparison,
+    figure: fn(&Measured) -> Option<StartComparison>,
+) -> &'static str {
+    if let Some(other @ (Judgement::Twin | Judgement::SameHere)) = analysis.judgement(row) {
+        return other.words();
+    }
+    let mut all = analysis.measured();
+    let twin = all.find(|(row, _)| row.variant.twin).and_then(|(_, measured)| figure(measured));
+    let own = twin.and_then(|twin| stats::floor(&twin));
+    let floor = analysis.floor.map(|floor| own.map_or(floor, |own| own.max(floor)));
+    analysis.judged(compared, floor).words()
+}
+
+/// That nobody can tell whether the changes settled within a start, where so few rounds are in one.
+pub(super) fn settling(analysis: &Analysis) -> Option<String> {
+    let is_unknown =
+        |m: &Measured| m.typical.is_some_and(|it| it.covers_starts && it.settling_unknown);
+    analysis.measured().any(|(_, measured)| is_unknown(measured)).then(|| {
+        format!(
+            "Whether a change settles within a process start is not known: with fewer than {FOR_STEADY} rounds per start \
+             nothing shows it, so all rounds count. Measure with more --blocks or fewer --blocks-per-round."
+        )
+    })
+}
+
 /// The comparison again without the rounds that saw foreign work, where that is possible.
 pub(super) fn without_disturbed(analysis: &Analysis) -> Option<String> {
     let words = analysis.measured().filter_map(|(row, m)| {
         let left = m.undisturbed?;
         let rounds = counted(left.comparison.rounds, "round");
-        Some(format!("{} {} ({rounds})", row.label, told(left)))
+        let verdict = verdict(analysis, row, &left, |measured| measured.undisturbed);
+        Some(format!("{} {} ({rounds}: {verdict})", row.label, told(left)))
     });
     let words: Vec<String> = words.collect();
     (!words.is_empty()).then(|| {

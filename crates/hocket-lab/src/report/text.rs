@@ -25,6 +25,9 @@ pub fn text_table(record: &BenchRecord) -> String {
         out.prose("", &format!("({})", measured.ready.p999_meaning()));
     }
     titled(tables::TOOK, &tables::took(&analysis), &mut out);
+    for words in [tables::tails(&analysis), tables::settling(&analysis)].into_iter().flatten() {
+        out.prose("", &format!("({words})"));
+    }
     reasons(&analysis, &mut out);
     if let Some(table) = tables::progress(&analysis) {
         titled(tables::PROGRESS, &table, &mut out);

@@ -2,11 +2,11 @@
 
 use hocket_trace::Misses;
 
-use super::analysis::{Analysis, ENOUGH_STARTS, Judgement, Measured, Row, paired};
+use super::analysis::{Analysis, ENOUGH_STARTS, Measured, Row};
 use crate::foreign::plain;
-use crate::numbers::{change_with, count, counted, listed, of, percent, percent_range, quantity};
-use crate::record::{Round, ThreadGrant};
-use crate::stats::{self, StartComparison, compare_steady, wilson};
+use crate::numbers::{count, listed, of, percent, percent_range, quantity};
+use crate::record::{ThreadGrant, WakeRound};
+use crate::stats::{Proportion, wilson};
 
 /// Blocks of a variant below which "none was late" promises next to nothing: of 500 without a late one up
 /// to 0.8 % may be.
@@ -19,8 +19,9 @@ pub enum Holding {
     Holds,
     /// There was no miss, in so few blocks that this promises next to nothing.
     TooFewBlocks,
-    /// There were some, but the bare wake-up loop was late at least as often.
-    NoMoreThanTheLoop,
+    /// There were some, in no larger share of its turns than those in which the bare wake-up loop was late: nothing
+    /// shows that the session adds any.
+    LikeTheLoop,
     /// There were more.
     Misses,
 }
@@ -28,7 +29,7 @@ pub enum Holding {
 impl Holding {
     /// From the best to the worst.
     const ALL: [Holding; 4] =
-        [Holding::Holds, Holding::TooFewBlocks, Holding::NoMoreThanTheLoop, Holding::Misses];
+        [Holding::Holds, Holding::TooFewBlocks, Holding::LikeTheLoop, Holding::Misses];
 
     /// Whether there was no miss.
     fn is_clean(self) -> bool {
@@ -58,21 +59,29 @@ fn skipped_words(misses: Misses) -> String {
 
 impl Analysis<'_> {
     /// Whether a variant meets its deadlines: the one judgement behind every headline.
-    pub fn holding(&self, measured: &Measured) -> Holding {
-        let loop_is_late_as_often = self.wake.as_ref().is_some_and(|wake| {
-            wake.late.count > 0 && measured.missed_share() <= wake.late.share()
-        });
+    pub fn holding(&self, row: &Row, measured: &Measured) -> Holding {
+        let own = self.late_turns_of_the_loop();
+        let is_like_the_loop = own.count > 0 && missed_turns(row).share() <= own.share();
         match (measured.misses.total(), measured.late.of) {
             (0, ENOUGH_BLOCKS..) => Holding::Holds,
             (0, _) => Holding::TooFewBlocks,
-            _ if loop_is_late_as_often => Holding::NoMoreThanTheLoop,
+            _ if is_like_the_loop => Holding::LikeTheLoop,
             _ => Holding::Misses,
         }
     }
 
+    /// Turns of the bare wake-up loop in which even an empty block would have missed its deadline.
+    fn late_turns_of_the_loop(&self) -> Proportion {
+        let rounds = &self.record.wake_loop.rounds;
+        let is_late = |round: &&WakeRound| {
+            round.lateness_ns.iter().any(|lateness| *lateness as f64 > self.period_ns)
+        };
+        Proportion { count: rounds.iter().filter(is_late).count() as u64, of: rounds.len() as u64 }
+    }
+
     /// The verdict and the findings.
     pub fn headline(&self) -> Headline {
-        let states: Vec<Holding> = self.measured().map(|(_, m)| self.holding(m)).collect();
+        let states: Vec<Holding> = self.measured().map(|(row, m)| self.holding(row, m)).collect();
         let best = Holding::ALL.into_iter().find(|state| states.contains(state));
         Headline { holding: best, verdict: self.verdict(&states), findings: self.findings() }
     }
@@ -92,7 +101,7 @@ impl Analysis<'_> {
         } else if any(|state| *state == Holding::Misses) {
             self.all_miss(&at)
         } else {
-            self.no_more_than_the_loop(&at)
+            self.like_the_loop(&at)
         }
     }
 
@@ -118,24 +127,38 @@ impl Analysis<'_> {
         })
     }
 
-    fn no_more_than_the_loop(&self, at: &str) -> String {
-        let late = of(self.late());
+    fn like_the_loop(&self, at: &str) -> String {
         format!(
-            "No more misses {at} than this machine makes without any work: {late} blocks were late{}{}.",
+            "Late blocks {at}, not shown to be more than this machine makes without any work: {} blocks were late{}{}.",
+            of(self.late()),
             skipped_words(self.measured().map(|(_, m)| m.misses).sum()),
             self.wake_words()
         )
     }
 
+    /// Variants without a miss, and those with one: apart only where the shares of their turns with a miss are.
     fn some_hold(&self, at: &str) -> String {
-        let those =
-            |clean: bool| self.measured().filter(move |(_, m)| self.holding(m).is_clean() == clean);
-        let names: Vec<&str> = those(true).map(|(row, _)| row.label.as_str()).collect();
-        let late: Vec<String> = those(false).map(late_in).collect();
-        let late: Vec<&str> = late.iter().map(String::as_str).collect();
-        let few = those(true).any(|(_, m)| self.holding(m) == Holding::TooFewBlocks);
+        let (clean, late): (Vec<Found>, Vec<Found>) =
+            self.measured().partition(|(row, measured)| self.holding(row, measured).is_clean());
+        let most =
+            clean.iter().map(|(row, _)| missed_turns(row).interval().high).fold(0.0, f64::max);
+        let is_apart = |(row, _): &Found| missed_turns(row).interval().low > most;
+        let (apart, open): (Vec<Found>, Vec<Found>) = late.into_iter().partition(is_apart);
+        let names: Vec<&str> = clean.iter().map(|(row, _)| row.label.as_str()).collect();
+        let names = listed(&names);
+        if apart.is_empty() {
+            return format!(
+                "No late block {at} with {names}, some with {}: too few to tell them apart.",
+                all_late(&open)
+            );
+        }
+        let few = clean.iter().any(|(row, m)| self.holding(row, m) == Holding::TooFewBlocks);
         let holds = if few { "No late block" } else { "Holds" };
-        format!("{holds} {at} with {}; late blocks with {}.", listed(&names), listed(&late))
+        let open = match open.is_empty() {
+            true => String::new(),
+            false => format!("; too few to tell with {}", all_late(&open)),
+        };
+        format!("{holds} {at} with {names}; late blocks with {}{open}.", all_late(&apart))
     }
 
     fn all_miss(&self, at: &str) -> String {
@@ -154,7 +177,13 @@ impl Analysis<'_> {
             }
             _ => format!("every variant, from {} to {}", late_in(least), late_in(most)),
         };
-        format!("Misses {at}: {subject}{}.", self.wake_words())
+        // Where even the variant with the fewest cannot be told from the loop, nothing says whose misses they are.
+        let (turns, own) = (missed_turns(least.0).interval(), self.late_turns_of_the_loop());
+        let open = match self.wake.is_some() && turns.overlaps(&own.interval()) {
+            true => ": too few to tell them apart",
+            false => "",
+        };
+        format!("Misses {at}: {subject}{}{open}.", self.wake_words())
     }
 
     fn findings(&self) -> Vec<String> {
@@ -210,60 +239,16 @@ impl Analysis<'_> {
 
     /// Whether the late blocks are too few to say which variant is the safer one.
     fn too_few_to_rank(&self) -> Option<String> {
-        let by_share = |a: &&Measured, b: &&Measured| a.late.share().total_cmp(&b.late.share());
-        let best = self.measured().map(|(_, m)| m).min_by(by_share)?;
-        let worst = self.measured().map(|(_, m)| m).max_by(by_share)?;
-        let differ = worst.late.count > best.late.count;
-        (differ && worst.late.interval().overlaps(&best.late.interval())).then(|| {
-            "The late blocks are too few to rank the variants by them: their 95 % intervals overlap. A longer run would tell.".into()
+        let turns = || self.measured().map(|(row, _)| missed_turns(row));
+        let by_share = |a: &Proportion, b: &Proportion| a.share().total_cmp(&b.share());
+        let (best, worst) = (turns().min_by(by_share)?, turns().max_by(by_share)?);
+        let late = || self.measured().map(|(_, measured)| measured.late.count);
+        let differ = late().max() > late().min();
+        (differ && worst.interval().overlaps(&best.interval())).then(|| {
+            "The late blocks are too few to rank the variants by them: the 95 % intervals of the turns that have some \
+             overlap. A longer run would tell."
+                .into()
         })
-    }
-
-    /// Which variant is faster or slower than the reference. The best and the worst of several are named: their
-    /// intervals hold for all variants at once.
-    fn speeds(&self) -> Vec<String> {
-        let all: Vec<(&Row, StartComparison, stats::Judgement)> = self
-            .measured()
-            .filter_map(|(row, measured)| match self.judgement(row)? {
-                Judgement::Judged(judgement) => Some((row, measured.typical?, judgement)),
-                _ => None,
-            })
-            .collect();
-        let Some(first) = self.rows.first().filter(|_| !all.is_empty()) else {
-            return Vec::new();
-        };
-        let are = |is: fn(stats::Judgement) -> bool| all.iter().filter(move |it| is(it.2));
-        let all_are = |one: stats::Judgement| all.iter().all(|it| it.2 == one);
-        if self.is_wrong() {
-            let why = "a part of the session was not computed, and silence is fast";
-            return vec![format!("No difference in speed is shown: {why}.")];
-        }
-        if all_are(stats::Judgement::TooFewStarts) {
-            return vec![self.too_few_starts()];
-        }
-        let reference = first.label.clone();
-        let ratio = |it: &&(&Row, StartComparison, stats::Judgement)| it.1.comparison.ratio;
-        let fastest = are(stats::Judgement::is_less);
-        let fastest = fastest.min_by(|a, b| ratio(a).total_cmp(&ratio(b)));
-        let slowest = are(stats::Judgement::is_more);
-        let slowest = slowest.max_by(|a, b| ratio(a).total_cmp(&ratio(b)));
-        let say = |word, it: &(&Row, StartComparison, _)| speed(word, it.0, &it.1, &reference);
-        let mut out: Vec<String> = fastest.map(|it| say("Fastest", it)).into_iter().collect();
-        if out.is_empty() && all_are(stats::Judgement::TooFew) {
-            out.push("Too few rounds to say whether any variant is faster than another.".into());
-        } else if out.is_empty() {
-            out.push(format!("No variant is shown to be faster than {reference}."));
-        }
-        out.extend(slowest.map(|it| say("Slowest", it)));
-        out
-    }
-
-    fn too_few_starts(&self) -> String {
-        format!(
-            "No difference in speed is shown: the run has {}, and a verdict needs {ENOUGH_STARTS}. Within a start each \
-             variant keeps its place in memory, which alone can make it faster or slower. Measure with --starts {ENOUGH_STARTS}.",
-            counted(self.starts, "process start")
-        )
     }
 
     /// What the twin of the first variant says about this machine.
@@ -290,38 +275,6 @@ impl Analysis<'_> {
                 plain(&reasons.join("; "))
             )
         })
-    }
-
-    /// What protection costs the neighbours, where it is shown.
-    fn neighbours(&self) -> Option<String> {
-        let (first, others) = self.rows.split_first()?;
-        let name = &first.variant.disturbers.first()?.name;
-        let ratio = |it: &StartComparison| it.comparison.ratio;
-        let (least, row) = others
-            .iter()
-            .filter(|row| matches!(self.judgement(row), Some(Judgement::Judged(_))))
-            .filter_map(|row| Some((self.neighbour(name, first, row)?, row)))
-            .min_by(|a, b| ratio(&a.0).total_cmp(&ratio(&b.0)))?;
-        (ratio(&least) < 0.95).then(|| {
-            format!(
-                "The disturber \"{}\" got least done beside {}: {} against {}.",
-                plain(name),
-                row.label,
-                change_with(ratio(&least), least.interval()),
-                first.label
-            )
-        })
-    }
-
-    /// What is left of a disturber's progress, where less is shown: more than beside the reference's twin.
-    fn neighbour(&self, name: &str, reference: &Row, row: &Row) -> Option<StartComparison> {
-        let beside = |row: &Row| {
-            let (before, after) = paired(progress(name, reference)?, progress(name, row)?);
-            compare_steady(before, after, self.critical(), self.record.settings.seed)
-        };
-        let twin = self.rows.iter().find(|row| row.variant.twin)?;
-        let floor = stats::floor(&beside(twin)?);
-        beside(row).filter(|compared| self.judged(compared, floor).is_less())
     }
 
     /// Whether waking up alone eats the period.
@@ -404,25 +357,25 @@ impl Analysis<'_> {
     }
 }
 
+/// A variant with its figures.
+type Found<'f, 'a> = (&'f Row<'a>, &'f Measured);
+
+/// Turns in which a variant missed a period. Late blocks come together, so what happens once is such a turn: eight late
+/// blocks in one of them are one event.
+fn missed_turns(row: &Row) -> Proportion {
+    let rounds = &row.variant.rounds;
+    let missed = rounds.iter().filter(|round| round.misses().total() > 0).count();
+    Proportion { count: missed as u64, of: rounds.len() as u64 }
+}
+
+fn all_late(found: &[Found]) -> String {
+    let each: Vec<String> = found.iter().map(|it| late_in(*it)).collect();
+    listed(&each.iter().map(String::as_str).collect::<Vec<&str>>())
+}
+
 /// `all (3 of 800, 1 period was skipped)`.
-fn late_in((row, measured): (&Row, &Measured)) -> String {
+fn late_in((row, measured): Found) -> String {
     format!("{} ({}{})", row.label, of(measured.late), skipped_words(measured.misses))
-}
-
-/// What a disturber got done in each round of a variant.
-fn progress<'a>(name: &str, row: &Row<'a>) -> Option<impl Iterator<Item = (&'a Round, f64)>> {
-    let disturber = row.variant.disturbers.iter().find(|it| it.name == name)?;
-    Some(row.variant.rounds.iter().zip(disturber.progress.iter().copied()))
-}
-
-fn speed(word: &str, row: &Row, compared: &StartComparison, reference: &str) -> String {
-    let ratio = compared.comparison.ratio;
-    format!(
-        "{word}: {}, whose median block time is {} than that of {reference}: {}.",
-        row.label,
-        if ratio < 1.0 { "shorter" } else { "longer" },
-        change_with(ratio, compared.interval())
-    )
 }
 
 /// What a share of none still allows: `none of 3000 still allows up to 0.13 %`.

@@ -29,13 +29,13 @@ mod rng;
 
 pub use judgement::{Direction, Evidence, Judgement, ONE_START, floor, judge};
 pub use looks::{Looks, MAX_LOOKS};
-pub use paired::{Comparison, MIN_ROUNDS, RESAMPLES, Verdict, compare, median};
+pub use paired::{Comparison, MIN_ROUNDS, RESAMPLES, compare, median};
 pub use proportion::{Proportion, wilson};
 pub use quantile::{Summary, quantile_sorted};
 pub use ranks::{Ranks, nemenyi_critical, ranks};
 pub use rng::Rng;
 pub use starts::{MIN_STARTS, StartComparison, compare_starts, compare_steady};
-pub use steady::{Class, Segment, Steady, steady};
+pub use steady::{Class, FOR_STEADY, Segment, Steady, steady};
 pub use welch::{Starts, Unpaired, between_runs};
 
 /// The 97.5 % quantile of the normal distribution: the critical value of a 95 % interval that is

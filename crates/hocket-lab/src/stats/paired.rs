@@ -16,19 +16,6 @@ pub const RESAMPLES: usize = 10_000;
 /// in one of sixteen cases, which is more than the 5 % a verdict may be wrong.
 pub const MIN_ROUNDS: usize = 6;
 
-/// What the rounds show about a variant against the reference.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// The whole interval lies below one.
-    Faster,
-    /// The whole interval lies above one.
-    Slower,
-    /// The interval holds one: a difference may exist, but this run does not show it.
-    NoDifferenceShown,
-    /// Fewer than [`MIN_ROUNDS`] rounds were measured in both.
-    TooFewRounds,
-}
-
 /// A variant against the reference.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Comparison {
@@ -40,18 +27,6 @@ pub struct Comparison {
     pub rounds: usize,
     /// How many neighbouring rounds the bootstrap drew together.
     pub block_length: usize,
-}
-
-impl Comparison {
-    /// What the interval says.
-    pub fn verdict(&self) -> Verdict {
-        match self.interval {
-            None => Verdict::TooFewRounds,
-            Some(interval) if interval.high < 1.0 => Verdict::Faster,
-            Some(interval) if interval.low > 1.0 => Verdict::Slower,
-            Some(_) => Verdict::NoDifferenceShown,
-        }
-    }
 }
 
 /// Compares per-round figures of two variants, paired by position.

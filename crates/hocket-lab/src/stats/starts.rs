@@ -39,6 +39,9 @@ pub struct StartComparison {
     pub covers_starts: bool,
     /// Most starts came to no steady ratio ([`compare_steady`]).
     pub unsteady: bool,
+    /// Most starts have too few rounds to tell whether their ratio settled: all their rounds count, and nothing says
+    /// that they should.
+    pub settling_unknown: bool,
 }
 
 impl StartComparison {
@@ -72,15 +75,21 @@ pub fn compare_starts(
         rounds,
         block_length: starts.iter().map(|logs| block_length(logs)).max().unwrap_or(1),
     };
-    let covers_starts = starts.len() >= MIN_STARTS;
-    Some(StartComparison { comparison, starts: starts.len(), covers_starts, unsteady: false })
+    Some(StartComparison {
+        comparison,
+        starts: starts.len(),
+        covers_starts: starts.len() >= MIN_STARTS,
+        unsteady: false,
+        settling_unknown: false,
+    })
 }
 
 /// Levels of a ratio that differ by less count as one.
 const LEVELS_ALIKE: f64 = 0.02;
 
 /// As [`compare_starts`], without the rounds of each start before its ratio came to its last level. A start that came
-/// to none stays whole; one of several that was disturbed for a while does not decide.
+/// to none stays whole; one of several that was disturbed for a while does not decide. So does a start with fewer than
+/// [`super::FOR_STEADY`] rounds, of which nobody can tell; [`StartComparison::settling_unknown`] says so.
 pub fn compare_steady(
     mut reference: Vec<Vec<f64>>,
     mut candidate: Vec<Vec<f64>>,
@@ -88,22 +97,42 @@ pub fn compare_steady(
     seed: u64,
 ) -> Option<StartComparison> {
     let starts = reference.len();
-    let settled = reference.iter_mut().zip(&mut candidate).filter_map(settle).count();
-    let compared = compare_starts(&reference, &candidate, critical, seed)?;
-    Some(StartComparison { unsteady: (starts - settled) * 2 > starts, ..compared })
+    let settled: Vec<Settled> = reference
+        .iter_mut()
+        .zip(&mut candidate)
+        .map(|(before, after)| settle(before, after))
+        .collect();
+    let are_most =
+        |what: Settled| settled.iter().filter(|settled| **settled == what).count() * 2 > starts;
+    Some(StartComparison {
+        unsteady: are_most(Settled::No),
+        settling_unknown: are_most(Settled::Unknown),
+        ..compare_starts(&reference, &candidate, critical, seed)?
+    })
 }
 
-/// Removes the rounds of one start before its ratio came to its last level; `None` where it came to none.
-fn settle((before, after): (&mut Vec<f64>, &mut Vec<f64>)) -> Option<()> {
+/// Whether the ratio of a start came to a last level.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Settled {
+    Yes,
+    No,
+    /// Too few rounds to tell.
+    Unknown,
+}
+
+/// Removes the rounds of one start before its ratio came to its last level, where it came to one.
+fn settle(before: &mut Vec<f64>, after: &mut Vec<f64>) -> Settled {
     let ratios: Vec<f64> = before.iter().zip(after.iter()).map(|(a, b)| b / a).collect();
     let steady = steady(&ratios, LEVELS_ALIKE);
-    if steady.class == Class::TooFew {
-        return Some(());
+    match steady.steady_from() {
+        _ if steady.class == Class::TooFew => Settled::Unknown,
+        None => Settled::No,
+        Some(from) => {
+            before.drain(..from);
+            after.drain(..from);
+            Settled::Yes
+        }
     }
-    let from = steady.steady_from()?;
-    before.drain(..from);
-    after.drain(..from);
-    Some(())
 }
 
 /// The logarithms of the ratios, of the starts that have some.

@@ -14,6 +14,9 @@ use super::median;
 /// The fewest rounds that make a segment.
 const SHORTEST: usize = 3;
 
+/// With fewer rounds nobody can tell whether a series settled: they are less than two segments.
+pub const FOR_STEADY: usize = 2 * SHORTEST;
+
 /// Longer series are reduced to so many medians of neighbours first; the search is quadratic.
 const MOST_POINTS: usize = 240;
 
@@ -80,7 +83,7 @@ impl Steady {
 /// under one per cent do not matter). O(n^2 log n) up to 240 rounds, constant beyond.
 pub fn steady(figures: &[f64], tolerance: f64) -> Steady {
     let logs: Vec<f64> = filled(figures);
-    if logs.len() < 2 * SHORTEST {
+    if logs.len() < FOR_STEADY {
         let level = median(figures).unwrap_or(f64::NAN);
         let segments = vec![Segment { first: 0, end: figures.len(), level }];
         return Steady { class: Class::TooFew, segments };

@@ -7,7 +7,7 @@ use hocket_plan::schedule::Team;
 use super::recommend::{self, Machine};
 use super::{Conditions, Pairs, Profile, Seat, Together, waits};
 use crate::experiments::siblings::found_cores;
-use crate::harness::{Results, Sentence};
+use crate::harness::{ContrastResult, Results, Sentence};
 
 /// The experiments that a profile rests on, in the order in which they are run.
 pub const EXPERIMENTS: [&str; 7] =
@@ -108,18 +108,20 @@ fn together(evidence: &Evidence) -> Together {
     }
 }
 
-/// What is left to a seat beside a busy sibling: the median over seats with one, where a loss is shown.
+/// What is left to a seat beside a busy sibling: the median over all seats with one, if a loss is shown on any. The seats
+/// on which it is shown would be a choice of the largest losses.
 fn pair_speed(results: &Results) -> Option<f64> {
     let cpus = cpus(results);
     let name = |cpu: u32, what: &str| format!("biquads cpu{cpu} {what}");
-    let left = |cpu: &u32| {
+    let judged = |cpu: &u32| {
         let (alone, beside) = (name(*cpu, "alone"), name(*cpu, "busy-sibling"));
-        let judged = results.judged_of(&alone, &beside, "time", cpus.len());
-        judged.all.filter(|_| judged.is_shown()).map(|all| 1.0 / all.ratio)
+        results.judged_of(&alone, &beside, "time", cpus.len())
     };
-    let left: Vec<f64> = cpus.iter().filter_map(left).collect();
-    let speed = crate::stats::median(&left)?;
-    (speed > 0.0).then(|| (speed.min(1.0) * 1000.0).round() / 1000.0)
+    let judged: Vec<ContrastResult> = cpus.iter().map(judged).collect();
+    let is_lost = judged.iter().any(|seat| seat.judgement.is_more());
+    let left = judged.iter().filter_map(|seat| seat.all.map(|all| 1.0 / all.ratio));
+    let speed = crate::stats::median(&left.collect::<Vec<f64>>())?;
+    (is_lost && speed > 0.0).then(|| (speed.min(1.0) * 1000.0).round() / 1000.0)
 }
 
 fn cpus(results: &Results) -> Vec<u32> {

@@ -99,15 +99,17 @@ impl Choice<'_> {
         }))
     }
 
-    /// The gentlest of those that are as short as the shortest, if they are shorter than the serial walk; the serial
-    /// walk, if none can be much shorter; otherwise nothing.
+    /// The gentlest of those that are as short as the shortest and themselves shown to be shorter than the serial walk;
+    /// the serial walk, if none can be much shorter; otherwise nothing.
     fn best(&self, serial: Way) -> Result<Best, Undecided> {
         let timed = self.ways.iter().filter_map(|way| Some((*way, self.took(*way)?)));
         let shortest = timed.min_by(|a, b| a.1.total_cmp(&b.1)).map_or(serial, |(way, _)| way);
         if shortest == serial || !self.is_shorter(serial, shortest) {
             return self.serial_or_nothing(serial);
         }
+        // Not to differ from the shortest is easy for a way whose turns scatter: it has to be shorter itself.
         let alike = self.ways.iter().copied().filter(|way| self.as_good(shortest, *way));
+        let alike = alike.filter(|way| self.is_shorter(serial, *way));
         let way = alike.min_by_key(|way| rank(*way)).unwrap_or(shortest);
         let reasons = self.told(serial, shortest, way);
         Ok(Best { way, reasons, compared: self.judged(serial, way).all })
@@ -217,8 +219,10 @@ impl Choice<'_> {
         way == shortest
             || way.policy.schedule != ScheduleKind::Serial && {
                 let judged = self.judged(shortest, way);
+                let tells =
+                    judged.judgement.is_decided() && judged.judgement != Judgement::Unsteady;
                 let most = if judged.is_shown() { 1.0 + ALIKE } else { 1.1 };
-                judged.all.is_some_and(|c| c.ratio < most)
+                tells && judged.all.is_some_and(|c| c.ratio < most)
             }
     }
 }

@@ -109,6 +109,29 @@ fn of_ways_that_are_as_short_the_gentlest_is_recommended() {
     assert_eq!(profile.for_frames(512).unwrap().frames, 1024);
 }
 
+/// `critical` is gentler than `steal`, and its turns scatter so far that nothing shows a difference between the two. The
+/// same scatter hides that it is longer than the serial walk.
+#[test]
+fn a_way_that_is_not_shown_to_be_shorter_than_the_serial_walk_is_not_recommended() {
+    let times = [
+        (way(64, "serial", "off", "hybrid"), 100.0),
+        (way(64, "steal", "off", "hybrid"), 95.0),
+        (way(64, "critical", "off", "hybrid"), 103.0),
+    ];
+    let mut results = measured("schedules", "duration", &times);
+    for row in results.rows.iter_mut().filter(|row| row.variant == "64 critical off hybrid") {
+        row.sample.value *= [0.93, 1.07, 0.95, 1.05, 1.0][row.process as usize];
+    }
+    let [serial, steal, critical] = times.map(|(variant, _)| variant.name);
+    let against = |reference: &str, way: &str| results.judged_of(reference, way, "duration", 2);
+    let alike = against(&steal, &critical);
+    assert!(!alike.is_shown() && alike.all.unwrap().ratio < 1.1, "{alike:?}");
+    assert!(against(&serial, &steal).judgement.is_less());
+    let profile = profile_of(vec![results]).unwrap();
+    let [only] = &profile.blocks[..] else { panic!("{:?}", profile.undecided) };
+    assert_eq!(only.schedule, ScheduleKind::Steal, "{only:?}");
+}
+
 #[test]
 fn a_recommendation_says_on_what_it_rests() {
     let profile = profile_of(vec![schedules()]).unwrap();
@@ -199,6 +222,27 @@ fn a_busy_sibling_and_the_way_to_another_core_are_counted_with() {
     assert!(speeds[0] == 1.0 && speeds[1] == 1.0 && (speeds[2] - 0.5).abs() < 0.03, "{speeds:?}");
     assert_eq!(profile.waits.len(), 2);
     near(Some(profile.waits[1].wake_us), 9.0);
+}
+
+/// Of four seats, one is shown to be slower beside its sibling. What it loses is not what a seat loses.
+#[test]
+fn what_a_seat_loses_is_the_median_over_all_seats() {
+    let speed_of = |beside: [f64; 4]| {
+        let seat = |cpu: u32, beside: &str| {
+            Variant::new(format!("biquads cpu{cpu} {beside}")).on(&[cpu], None)
+        };
+        let times = (0..).zip(beside).flat_map(|(cpu, beside)| {
+            [(seat(cpu, "alone"), 1000.0), (seat(cpu, "busy-sibling"), beside)]
+        });
+        let speeds = measured("core-speed", "time", &times.collect::<Vec<_>>());
+        profile_of(vec![schedules(), speeds]).unwrap().together.pair_speed
+    };
+    let one_slow = speed_of([1600.0, 1000.0, 1000.0, 1000.0]).unwrap();
+    assert!((0.97..=1.0).contains(&one_slow), "{one_slow}");
+    let all_slow = speed_of([1600.0, 1500.0, 1700.0, 1600.0]).unwrap();
+    assert!((0.61..0.64).contains(&all_slow), "{all_slow}");
+    // Nobody is slower, so nothing is known of a loss; a seat that is faster is none.
+    assert_eq!(speed_of([500.0, 1000.0, 1000.0, 1000.0]), None);
 }
 
 #[test]
