@@ -38,7 +38,7 @@ mod signals;
 mod starts;
 
 pub use descriptors::{Epoll, Select};
-pub use files::{Call, CreatedFiles, PROBED_FILE};
+pub use files::{Call, CreatedFiles};
 pub use memory::{Bandwidth, Latency, Mapping, PageFault, Transfer, WalkOrder};
 pub use process::{run_here, run_in_processes};
 pub use ring::Ring;

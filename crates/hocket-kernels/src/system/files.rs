@@ -10,7 +10,6 @@ use super::{Operation, Ran, repeated, sealed::Sealed};
 use crate::sys::calls;
 
 /// The file whose length is asked for.
-pub const PROBED_FILE: &str = "/etc/passwd";
 const PROBED: &CStr = c"/etc/passwd";
 
 /// One call of the system, or two that belong together.
