@@ -18,6 +18,7 @@
 //! | [`barriers`] | where n threads wait for all |
 //! | [`lost_updates`](mod@lost_updates) | counting without a lock: what gets lost |
 //! | [`mandelbrot`], [`filters`] | pictures that several threads compute |
+//! | `system` (Linux) | system calls, processes, signals, pages, memory: one primitive of the system each |
 //! | [`pi`](mod@pi), [`sieve`], [`pauses`] | long serial work, and work that blocks a part of the time |
 //!
 //! # The limits
@@ -58,6 +59,9 @@ pub mod pi;
 pub mod sieve;
 
 pub mod pauses;
+
+#[cfg(target_os = "linux")]
+pub mod system;
 
 mod random;
 mod sync;

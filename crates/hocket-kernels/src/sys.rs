@@ -10,6 +10,15 @@ pub(crate) use futex::Futex;
 mod increment;
 pub(crate) use increment::{in_one, in_three, one_instruction_missing};
 
+#[cfg(target_os = "linux")]
+pub(crate) mod calls;
+#[cfg(target_os = "linux")]
+pub(crate) mod pages;
+#[cfg(target_os = "linux")]
+pub(crate) mod processes;
+#[cfg(target_os = "linux")]
+pub(crate) mod signals;
+
 #[cfg(unix)]
 mod channel;
 #[cfg(unix)]

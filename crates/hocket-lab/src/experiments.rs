@@ -41,6 +41,8 @@ pub mod capacity;
 pub mod schedules;
 pub mod wide_registers;
 
+pub mod kernel;
+
 mod beside;
 mod drawing;
 mod jobs;
@@ -83,6 +85,7 @@ pub static ALL: &[&dyn Experiment] = &[
     &capacity::Capacity,
     &schedules::Schedules,
     &wide_registers::WideRegisters,
+    &kernel::Kernel,
 ];
 
 /// The experiment of this id.

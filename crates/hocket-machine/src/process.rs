@@ -12,19 +12,28 @@ use crate::sys;
 pub struct ProcessCounters {
     /// CPU time of all its threads, those that have ended included.
     pub cpu_ns: Fact<u64>,
+    /// CPU time of its children that have ended and were waited for, with theirs.
+    pub children_cpu_ns: Fact<u64>,
     /// Page faults, with and without the disk.
     pub faults: Fact<u64>,
     /// Context switches of all its threads, those that have ended included, voluntary and involuntary.
     pub switches: Fact<u64>,
 }
 
-/// The counters of this process. Cost: two system calls and one file; not for the block.
+/// The counters of this process. Cost: three system calls and one file; not for the block.
 pub fn counters() -> ProcessCounters {
     let cpu_ns = sys::process_cpu_ns().map_err(|e| format!("clock_gettime: {}", plain(&e)));
     let switches = sys::process_usage()
         .map(|usage| usage.voluntary_switches + usage.involuntary_switches)
         .map_err(|e| format!("getrusage: {}", plain(&e)));
-    ProcessCounters { cpu_ns: cpu_ns.into(), faults: faults(), switches: switches.into() }
+    let children = sys::children_usage().map(|usage| usage.user_ns + usage.system_ns);
+    let children = children.map_err(|e| format!("getrusage: {}", plain(&e)));
+    ProcessCounters {
+        cpu_ns: cpu_ns.into(),
+        children_cpu_ns: children.into(),
+        faults: faults(),
+        switches: switches.into(),
+    }
 }
 
 /// CPU time of the calling thread. Cost: one system call.
@@ -57,6 +66,15 @@ fn faults() -> Fact<u64> {
 mod tests {
     use super::*;
     use crate::pin::current_thread;
+
+    #[test]
+    fn work_of_a_child_shows_once_it_was_waited_for() {
+        let before = counters();
+        let work = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
+        let mut child = std::process::Command::new("sh").args(["-c", work]).spawn().unwrap();
+        assert!(child.wait().unwrap().success());
+        assert!(counters().children_cpu_ns.value() > before.children_cpu_ns.value());
+    }
 
     #[test]
     fn work_shows_in_the_counters() {

@@ -101,7 +101,7 @@ pub const CRATES: &[CrateRule] = &[
         ]),
         serde: false,
         std_banned: &[FILES, NET],
-        because: "what an experiment runs must not know what it is run for, nor write anything",
+        because: "what an experiment runs must not know what it is run for, nor write anything but what it times",
     },
     CrateRule {
         name: "hocket-machine",

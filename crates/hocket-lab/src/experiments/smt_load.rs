@@ -414,22 +414,14 @@ const DISK: (&str, &str) = (
     "AIM9: synchronous random and sequential disk writes and disk copies, with SMT against without: nearly so much slower.",
     "Nothing here writes to a disk.",
 );
-const LATENCY: (&str, &str) = (
-    "LMbench, with SMT against without: a negative figure is a longer latency.",
-    "A latency of the kernel; here loads of many threads are measured.",
-);
 const SUMMARY: (&str, &str) = (
     "What the article sums up of chat, dbench and tbench, booted with and without SMT: so much at most.",
     "A summary over three loads; each is measured by itself here.",
 );
 
-static HISTORIC: [Historic; 10] = [
+static HISTORIC: [Historic; 6] = [
     of_2003("integer sieve, 2003", 60.0, "%", SIEVE),
     of_2003("synchronous disk writes and copies, 2003", -35.0, "%", DISK),
-    of_2003("pipe latency, 2003", -1.0, "%", LATENCY),
-    of_2003("fork and exit, 2003", -4.0, "%", LATENCY),
-    of_2003("fork and execve, 2003", -6.0, "%", LATENCY),
-    of_2003("fork and sh -c, 2003", -2.0, "%", LATENCY),
     of_2003("multithreaded applications, 2003, kernel 2.4.19", 30.0, "%", SUMMARY),
     of_2003("multithreaded applications, 2003, kernel 2.5.32", 51.0, "%", SUMMARY),
     Historic {

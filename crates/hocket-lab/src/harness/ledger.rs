@@ -18,9 +18,9 @@ pub struct LedgerEntry {
     /// Time that the host gave to other machines although a CPU of this one wanted to run; steps of
     /// 10 ms.
     pub steal_ns: Option<u64>,
-    /// CPU time of everybody but this process, on all CPUs; steps of 10 ms.
+    /// CPU time of everybody but this process and its children, on all CPUs; steps of 10 ms.
     pub foreign_cpu_ns: Option<u64>,
-    /// CPU time of this process.
+    /// CPU time of this process, and of its children that have ended.
     pub own_cpu_ns: Option<u64>,
     /// Times that a thread of the turn gave its CPU up.
     pub voluntary_switches: Option<u64>,
@@ -121,12 +121,17 @@ impl Stretches {
     }
 }
 
+/// What this process has used, and its children that have ended: some experiments measure in those.
+fn own_cpu_ns(process: &ProcessCounters) -> Option<u64> {
+    Some(process.cpu_ns.value()? + process.children_cpu_ns.value().unwrap_or(&0))
+}
+
 /// All that was used since the machine started: by others than this process, and by the host.
 fn reading(system: &SystemSnapshot, process: &ProcessCounters) -> Option<Reading> {
-    let (times, own) = (system.all.value()?, process.cpu_ns.value()?);
+    let (times, own) = (system.all.value()?, own_cpu_ns(process)?);
     Some(Reading {
         at_ns: system.at_ns,
-        foreign_ns: times.busy_ns().saturating_sub(*own),
+        foreign_ns: times.busy_ns().saturating_sub(own),
         steal_ns: times.steal_ns,
     })
 }
@@ -204,7 +209,8 @@ impl Ledger {
         let process = process::counters();
         let now = SystemSnapshot::take();
         let system = now.since(&self.system);
-        let own_cpu_ns = difference(&process.cpu_ns, &self.process.cpu_ns);
+        let own_cpu_ns = own_cpu_ns(&process).zip(own_cpu_ns(&self.process));
+        let own_cpu_ns = own_cpu_ns.map(|(after, before)| after.saturating_sub(before));
         let times = system.all.value();
         let counted = threads.members > 0;
         let shares = reading(&now, &process).and_then(|now| stretches.shares(now, cpus));

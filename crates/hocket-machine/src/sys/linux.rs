@@ -309,6 +309,11 @@ pub(crate) fn process_usage() -> io::Result<ThreadUsage> {
     usage(libc::RUSAGE_SELF)
 }
 
+/// The same for the children of the process that have ended and were waited for, with theirs.
+pub(crate) fn children_usage() -> io::Result<ThreadUsage> {
+    usage(libc::RUSAGE_CHILDREN)
+}
+
 fn usage(whose: libc::c_int) -> io::Result<ThreadUsage> {
     // SAFETY: all-zero is a valid rusage; own-buffer.
     let usage = unsafe {

@@ -2,12 +2,18 @@
 
 use crate::support::{Ran, files, hocket};
 
-/// The folders of previews, jobs, projects and of the lab's file server: a lock that nobody holds says whose they are.
+/// The folders of previews, jobs, projects, and of two of the lab's experiments: a lock that nobody holds says whose they are.
 #[test]
 fn the_next_start_removes_every_kind_of_folder_of_a_killed_run() {
     let temporary = tempfile::tempdir().unwrap();
     let at = |name: &str| temporary.path().join(name);
-    let kinds = ["hocket-project-", "hocket-render-", "hocket-preview-", "hocket-lab-files-"];
+    let kinds = [
+        "hocket-project-",
+        "hocket-render-",
+        "hocket-preview-",
+        "hocket-lab-files-",
+        "hocket-lab-kernel-",
+    ];
     for kind in kinds {
         std::fs::create_dir(at(&format!("{kind}1234-0"))).unwrap();
         std::fs::write(at(&format!("{kind}1234-0/client")), "half a file").unwrap();

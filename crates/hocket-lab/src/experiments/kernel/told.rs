@@ -1,0 +1,383 @@
+//! What the rows say, what to draw, and what was printed long ago.
+
+use hocket_kernels::system::Caught;
+use hocket_machine::topology::CacheType;
+
+use super::company::Company;
+use super::primitive::{MEMORY_KIB, Primitive, RINGS, STRIDES};
+use super::variant;
+use crate::experiments::words::series;
+use crate::harness::{
+    Axis, Bar, Historic, Host, NamedRatio, Plot, Results, Sentence, Series, Size, ratios_sentence,
+};
+use crate::numbers::{self, quantity};
+
+/// The caches of the CPU that is measured alone, as the system tells them: `L1 48 KiB, L2 2 MiB`.
+pub(super) fn caches(host: &Host) -> String {
+    let cpu = Company::Alone.cpus(host).and_then(|cpus| cpus.first().copied());
+    let seat = cpu.and_then(|cpu| host.topology.seat_of_cpu(cpu));
+    let holds_data = |kind: CacheType| !matches!(kind, CacheType::Instruction);
+    let mut caches: Vec<(u32, u64)> = host
+        .topology
+        .caches
+        .iter()
+        .filter(|cache| {
+            holds_data(cache.cache_type) && seat.is_some_and(|it| cache.seats.contains(&it))
+        })
+        .filter_map(|cache| Some((cache.level, cache.size_bytes?)))
+        .collect();
+    caches.sort_unstable();
+    caches.dedup();
+    let told =
+        |(level, bytes): &(u32, u64)| format!("L{level} {}", kib_told((bytes >> 10) as usize));
+    caches.iter().map(told).collect::<Vec<_>>().join(", ")
+}
+
+fn kib_told(kib: usize) -> String {
+    match kib {
+        kib if kib >= 1024 && kib.is_multiple_of(1024) => format!("{} MiB", kib / 1024),
+        kib => format!("{kib} KiB"),
+    }
+}
+
+pub(super) fn findings(results: &Results) -> Vec<Sentence> {
+    let companies = Company::ALL.into_iter().filter_map(|company| in_company(results, company));
+    let facts = GROUPS.iter().filter_map(|(head, group)| fact(results, head, group()));
+    let own = [caught(results), switches(results), steps(results)];
+    companies.chain(facts).chain(own.into_iter().flatten()).collect()
+}
+
+/// All primitives that were measured in this company, against alone.
+fn in_company(results: &Results, company: Company) -> Option<Sentence> {
+    let pair = |primitive: Primitive| {
+        let (alone, other) = (variant(primitive, Company::Alone), variant(primitive, company));
+        NamedRatio::new(primitive.name(), alone, other, "time")
+    };
+    if company == Company::Alone {
+        return None;
+    }
+    let pairs: Vec<NamedRatio> = primitives(results).into_iter().map(pair).collect();
+    ratios_sentence(results, &format!("time {}", company.told()), &pairs)
+}
+
+/// The primitives that are there, in order.
+fn primitives(results: &Results) -> Vec<Primitive> {
+    let mut found: Vec<Primitive> = Vec::new();
+    for variant in results.designed() {
+        if let Some(primitive) = Primitive::named(variant.level("primitive"))
+            && !found.contains(&primitive)
+        {
+            found.push(primitive);
+        }
+    }
+    found
+}
+
+type Group = (&'static str, fn() -> Vec<Primitive>);
+
+/// Which primitives a sentence has together.
+const GROUPS: [Group; 5] = [
+    ("system calls", || {
+        of_families(&["null", "null-write", "read", "write", "stat", "fstat", "open-close"])
+    }),
+    ("a byte to another process and back on one CPU", || {
+        of_families(&["pipe", "unix", "tcp", "udp"])
+    }),
+    ("a new process, waited for", || {
+        of_families(&[
+            "fork-exit",
+            "clone3-exit",
+            "vfork-exec",
+            "posix-spawn",
+            "fork-exec",
+            "fork-sh",
+        ])
+    }),
+    ("memory and pages", || of_families(&["map", "page-fault"])),
+    ("files", || of_families(&["file"])),
+];
+
+fn of_families(families: &[&str]) -> Vec<Primitive> {
+    let all = Primitive::all(Size::Full).into_iter();
+    all.filter(|primitive| families.contains(&primitive.family())).collect()
+}
+
+/// `HEAD: null 89.1 ns [88.0, 90.2], read ...`, all alone.
+fn fact(results: &Results, head: &str, group: Vec<Primitive>) -> Option<Sentence> {
+    let told = |primitive: Primitive| {
+        let time = results.estimate(&variant(primitive, Company::Alone), "time")?;
+        Some(format!("{} {}", primitive.name(), numbers::estimate(&time, "ns")))
+    };
+    let told: Vec<String> = group.into_iter().filter_map(told).collect();
+    (!told.is_empty()).then(|| Sentence::fact(format!("{head}: {}", told.join(", "))))
+}
+
+/// A signal without the call that sends it.
+fn caught(results: &Results) -> Option<Sentence> {
+    let time = |caught| results.median(&variant(Primitive::Signal(caught), Company::Alone), "time");
+    let (none, sent) = (time(Caught::Nothing)?, time(Caught::Sent)?);
+    let mut text = format!(
+        "signals: one to the own process, caught, takes {}; {} without the call that sends it",
+        quantity(sent, "ns"),
+        quantity((sent - none).max(0.0), "ns")
+    );
+    if let Some(install) = time(Caught::Installed) {
+        text += &format!("; to install a handler takes {}", quantity(install, "ns"));
+    }
+    if let Some(fault) = time(Caught::Fault) {
+        text += &format!("; a protection fault, caught, takes {}", quantity(fault, "ns"));
+    }
+    Some(Sentence::fact(text))
+}
+
+fn switches(results: &Results) -> Option<Sentence> {
+    let told = |primitive: Primitive| {
+        let Primitive::Ring { processes, kib } = primitive else { return None };
+        let switch = results.estimate(&variant(primitive, Company::Alone), "switch")?;
+        let footprint = if kib == 0 { "nothing".into() } else { kib_told(kib) };
+        let switch = numbers::estimate(&switch, "ns");
+        Some(format!("{processes} processes with {footprint} each {switch}"))
+    };
+    let told: Vec<String> = primitives(results).into_iter().filter_map(told).collect();
+    let text = format!("a switch of processes on one CPU: {}", told.join(", "));
+    (!told.is_empty()).then(|| Sentence::fact(text))
+}
+
+/// A load over the next size takes so many times as long: beyond a cache.
+const STEP: f64 = 1.4;
+
+/// Sizes after which loads take clearly longer: the last of each flat stretch.
+fn steps_after(latencies: &[(usize, f64)]) -> Vec<usize> {
+    let mut found = Vec::new();
+    let mut rising = false;
+    for pair in latencies.windows(2) {
+        let [(kib, ns), (_, next_ns)] = pair else { continue };
+        let rises = *next_ns > STEP * ns;
+        if rises && !rising {
+            found.push(*kib);
+        }
+        rising = rises;
+    }
+    found
+}
+
+/// Which caches the loads show, beside what the system says.
+fn steps(results: &Results) -> Option<Sentence> {
+    let latency = |primitive: Primitive| match primitive {
+        Primitive::LoadsRandom(kib) => {
+            Some((kib, results.median(&variant(primitive, Company::Alone), "time")?))
+        }
+        _ => None,
+    };
+    let latencies: Vec<(usize, f64)> =
+        primitives(results).into_iter().filter_map(latency).collect();
+    let ((least, fast), (most, slow)) = (latencies.first()?, latencies.last()?);
+    let steps: Vec<String> = steps_after(&latencies).into_iter().map(kib_told).collect();
+    let steps = match steps.is_empty() {
+        true => "no size after which it takes clearly longer".into(),
+        false => format!("it takes clearly longer beyond {}", steps.join(", ")),
+    };
+    let said = results.designed().first().map_or("", |variant| variant.level("caches"));
+    let said = match said {
+        "" => "the system does not say which caches there are".into(),
+        said => format!("the system says {said}"),
+    };
+    Some(Sentence::fact(format!(
+        "a load in random order takes {} in {} and {} in {}; {steps}; {said}",
+        quantity(*fast, "ns"),
+        kib_told(*least),
+        quantity(*slow, "ns"),
+        kib_told(*most)
+    )))
+}
+
+pub(super) fn plots(results: &Results) -> Vec<Plot> {
+    let all =
+        [times(results), companies(results), loads(results), strides(results), rings(results)];
+    all.into_iter().chain([bandwidths(results)]).flatten().collect()
+}
+
+/// Every primitive alone, but those that have a plot of their own.
+fn times(results: &Results) -> Option<Plot> {
+    let has_own = |it: &Primitive| ["ring", "load", "memory"].contains(&it.family());
+    let bar = |primitive: Primitive| {
+        let estimate = results.estimate(&variant(primitive, Company::Alone), "time")?;
+        Some(Bar { label: primitive.name(), estimate, group: String::new() })
+    };
+    let bars: Vec<Bar> =
+        primitives(results).into_iter().filter(|it| !has_own(it)).filter_map(bar).collect();
+    (!bars.is_empty()).then(|| Plot::Bars {
+        title: "Time of one operation, alone on a CPU".into(),
+        axis: Axis::log("time", "ns"),
+        bars,
+    })
+}
+
+/// What company costs, where there is some.
+fn companies(results: &Results) -> Option<Plot> {
+    let bar = |contrast: crate::harness::ContrastResult| {
+        let estimate = contrast.estimate()?;
+        let (label, group) = contrast.candidate.split_once(' ')?;
+        Some(Bar { label: label.into(), estimate, group: group.into() })
+    };
+    let mut bars: Vec<Bar> = results.contrasts().into_iter().filter_map(bar).collect();
+    bars.sort_by(|a, b| a.group.cmp(&b.group));
+    (!bars.is_empty()).then(|| Plot::Bars {
+        title: "How many times as long it takes in company as alone".into(),
+        axis: Axis::linear("time against alone", "times"),
+        bars,
+    })
+}
+
+/// A line of `metric` alone, over what `at` says of each primitive.
+fn line(
+    results: &Results,
+    name: &str,
+    metric: &str,
+    at: impl Fn(Primitive) -> Option<usize>,
+) -> Series {
+    let points = primitives(results)
+        .into_iter()
+        .filter_map(|primitive| Some((at(primitive)? as f64, variant(primitive, Company::Alone))));
+    series(results, name, metric, points)
+}
+
+fn lines(title: &str, x: Axis, y: Axis, all: Vec<Series>) -> Option<Plot> {
+    let series: Vec<Series> = all.into_iter().filter(|line| !line.points.is_empty()).collect();
+    let marks = Vec::new();
+    (!series.is_empty()).then(|| Plot::Lines { title: title.into(), x, y, series, marks })
+}
+
+fn loads(results: &Results) -> Option<Plot> {
+    let random = line(results, "random order", "time", |primitive| match primitive {
+        Primitive::LoadsRandom(kib) => Some(kib),
+        _ => None,
+    });
+    lines(
+        "Time of a load by the memory that the loads go over",
+        Axis::log("memory in KiB", ""),
+        Axis::log("time of a load", "ns"),
+        vec![random],
+    )
+}
+
+fn strides(results: &Results) -> Option<Plot> {
+    let forward = line(results, "forward", "time", |primitive| match primitive {
+        Primitive::LoadsForward(stride) => Some(stride),
+        _ => None,
+    });
+    lines(
+        &format!("Time of a load by stride, forward over {}", kib_told(STRIDES.1)),
+        Axis::log("stride in bytes", ""),
+        Axis::log("time of a load", "ns"),
+        vec![forward],
+    )
+}
+
+fn rings(results: &Results) -> Option<Plot> {
+    let mut footprints: Vec<usize> = RINGS[1].iter().map(|(_, kib)| *kib).collect();
+    footprints.sort_unstable();
+    footprints.dedup();
+    let of = |footprint: usize| {
+        line(results, &format!("{footprint} KiB each"), "switch", |primitive| match primitive {
+            Primitive::Ring { processes, kib } if kib == footprint => Some(processes),
+            _ => None,
+        })
+    };
+    lines(
+        "Time of a switch by the number of processes on one CPU",
+        Axis::log("processes", ""),
+        Axis::log("time of a switch", "ns"),
+        footprints.into_iter().map(of).collect(),
+    )
+}
+
+fn bandwidths(results: &Results) -> Option<Plot> {
+    let known: Vec<usize> = MEMORY_KIB.concat();
+    let bar = |primitive: Primitive| {
+        let Primitive::Memory(_, kib) = primitive else { return None };
+        let estimate = results.estimate(&variant(primitive, Company::Alone), "bandwidth")?;
+        let name = primitive.name();
+        let label = name.split('-').next().unwrap_or(&name).to_string();
+        known.contains(&kib).then(|| Bar { label, estimate, group: kib_told(kib) })
+    };
+    let mut bars: Vec<Bar> = primitives(results).into_iter().filter_map(bar).collect();
+    bars.sort_by(|a, b| b.group.cmp(&a.group));
+    (!bars.is_empty()).then(|| Plot::Bars {
+        title: "Bytes a second, alone on a CPU".into(),
+        axis: Axis::log("bandwidth", "MB/s"),
+        bars,
+    })
+}
+
+const ARTICLE: &str = "Vianney, \"Hyper-Threading speeds Linux\", 2003, table 1 (one Xeon MP 1.6 GHz with two seats, Linux \
+                       2.4.19, LMbench)";
+const BOOTED: &str =
+    "Latency with SMT against without, the system booted for each; negative: longer with SMT.";
+
+const fn of_2003(
+    label: &'static str,
+    value: f64,
+    variant: &'static str,
+    differs: &'static str,
+) -> Historic {
+    Historic {
+        label,
+        value,
+        unit: "%",
+        metric: "time",
+        variant: Some(variant),
+        definition: BOOTED,
+        differs: Some(differs),
+        source: ARTICLE,
+    }
+}
+
+const SEATS: &str = "The system was booted with and without SMT; here the processes may use one seat of a core or both, \
+                     with SMT on.";
+const PROGRAM: &str = "The system was booted with and without SMT, and the child ran a program of LMbench; here the processes \
+                       may use one seat of a core or both, and the child runs `true` without an environment.";
+const IDLE: &str = "The second seat was there and idle, or not there; here it is always there, and busy where it is compared.";
+
+/// What a change of the latency is called in the text, in per cent; the operations are those of the variants, the
+/// conditions are not.
+pub(super) static HISTORIC: [Historic; 5] = [
+    of_2003("pipe latency, 2003", -1.0, "pipe both-seats", SEATS),
+    of_2003("fork and exit, 2003", -4.0, "fork-exit both-seats", SEATS),
+    of_2003("fork and execve, 2003", -6.0, "fork-exec both-seats", PROGRAM),
+    of_2003("fork and sh -c, 2003", -2.0, "fork-sh both-seats", PROGRAM),
+    of_2003("functions of one thread, 2003", 0.0, "null busy-sibling", IDLE),
+];
+
+#[cfg(test)]
+mod tests {
+    use hocket_kernels::system::Start;
+
+    use super::*;
+
+    #[test]
+    fn steps_are_the_ends_of_flat_stretches() {
+        let two_caches = [(16, 1.0), (32, 1.1), (64, 3.0), (128, 3.2), (256, 6.0), (512, 20.0)];
+        assert_eq!(steps_after(&two_caches), [32, 128]);
+        assert_eq!(steps_after(&[(16, 1.0), (32, 1.1)]), [0; 0]);
+        assert_eq!(steps_after(&[]), [0; 0]);
+    }
+
+    #[test]
+    fn sizes_and_caches_are_told_as_people_do() {
+        assert_eq!([48, 2048, 1536].map(kib_told), ["48 KiB", "2 MiB", "1536 KiB"]);
+        assert_eq!(caches(&Host::described_with_smt()), "L3 8 MiB");
+    }
+
+    #[test]
+    fn every_group_of_a_sentence_has_primitives() {
+        for (head, group) in GROUPS {
+            assert!(!group().is_empty(), "{head}");
+        }
+        assert!(group_has(Primitive::Start(Start::PosixSpawn)));
+    }
+
+    fn group_has(primitive: Primitive) -> bool {
+        GROUPS.iter().any(|(_, group)| group().contains(&primitive))
+    }
+}
