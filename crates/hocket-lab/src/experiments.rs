@@ -41,6 +41,11 @@ pub mod capacity;
 pub mod schedules;
 pub mod wide_registers;
 
+pub mod openmp;
+pub mod jvm;
+pub mod guest;
+pub mod affinity_guest;
+
 mod beside;
 mod drawing;
 mod jobs;
@@ -83,7 +88,16 @@ pub static ALL: &[&dyn Experiment] = &[
     &capacity::Capacity,
     &schedules::Schedules,
     &wide_registers::WideRegisters,
+    &openmp::OpenMp,
+    &jvm::Jvm,
+    &guest::Guest,
+    &affinity_guest::AffinityGuest,
 ];
+
+/// Whether an experiment measures a program that the user has to name, so that a run of all leaves it out.
+pub fn needs_a_program(experiment: &dyn Experiment) -> bool {
+    [guest::ID, affinity_guest::ID].contains(&experiment.about().id)
+}
 
 /// The experiment of this id.
 pub fn find(id: &str) -> Option<&'static dyn Experiment> {
