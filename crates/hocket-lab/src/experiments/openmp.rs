@@ -8,7 +8,7 @@ use hocket_kernels::mandelbrot::{View, Writing};
 
 use super::drawing::{Drawing, THREADS, VIEW};
 use super::guest::{CPU_TIME, OVERHEAD, TIME, overhead, samples};
-use crate::guest::{Stage, Turn, tools};
+use crate::guest::{Stage, Turn, command, tools};
 use crate::harness::{
     About, Check, Contrast, Design, Experiment, Fault, Host, NotMeasurable, Opened, Parameter,
     Results, Rounds, Sample, Section, Sentence, Size, Variant, contrast_sentences,
@@ -21,12 +21,12 @@ static ABOUT: About = About {
     id: "openmp",
     section: Section::Programs,
     question: "How fast are OpenMP's loops, compared with own threads?",
-    origin: "a study of thread scaling of 2006, test cases 1, 8 and 10: the picture in 1 to 512 threads, and by JOMP, \
-             OpenMP-like directives for Java",
+    origin: "a study of thread scaling of 2006, test cases 1, 7, 8 and 10: the picture in 1 to 512 threads, on one of \
+             the CPUs, and by JOMP, OpenMP-like directives for Java",
     method: "A C program, which the lab builds with gcc, draws the Mandelbrot set in 1016 by 718 pixels, row by row, with an \
              OpenMP loop: `static` gives each thread one piece of the picture, `dynamic` gives the next row to the thread that is \
              free, `guided` gives shrinking pieces. At the end of a loop threads wait as libgomp sees fit; `spinning` waits \
-             actively (OMP_WAIT_POLICY), as JOMP did, and `sleeping` passively. `own` is the lab's own kernel: threads that take the \
+             actively (OMP_WAIT_POLICY), as JOMP did, and `sleeping` passively. `one-cpu` is a program that was started on one CPU. `own` is the lab's own kernel: threads that take the \
              next row. Threads of OpenMP are started before the time begins and are ended after it. The checksum of \
              each picture must be that of the lab.",
     limits: "One compiler's OpenMP, libgomp, and one optimization level, -O2. gcc and the compiler of the lab may make other \
@@ -45,6 +45,9 @@ const WAITS: [(&str, Option<&str>); 3] = [
     ("sleeping", Some("OMP_WAIT_POLICY=passive")),
 ];
 
+/// Not another way to wait, but a program with one CPU.
+const ONE_CPU: &str = "one-cpu";
+
 /// What the lab draws itself.
 const OWN: &str = "own";
 
@@ -55,7 +58,7 @@ impl Experiment for OpenMp {
 
     fn design(&self, host: &Host, size: Size) -> Result<Design, NotMeasurable> {
         tools::c_compiler()?;
-        Ok(design(host.cpus.len(), size))
+        Ok(design(&host.cpus, size))
     }
 
     fn open(&self, _: &Host, _: Size, _: &Design) -> Opened {
@@ -76,7 +79,7 @@ impl Experiment for OpenMp {
         folder: Option<&Path>,
     ) -> Opened {
         let Some(folder) = folder else { return self.open(host, size, design) };
-        let mut troupe = Troupe::open(folder).map_err(NotMeasurable::new)?;
+        let mut troupe = Troupe::open(folder, host.cpus[0]).map_err(NotMeasurable::new)?;
         let variants = design.variants.clone();
         Ok(Box::new(move |variant: usize| troupe.turn(&variants[variant])))
     }
@@ -90,7 +93,8 @@ impl Experiment for OpenMp {
     }
 }
 
-fn design(cpus: usize, size: Size) -> Design {
+fn design(on: &[u32], size: Size) -> Design {
+    let cpus = on.len();
     let mut design = Design::facts(Vec::new(), Rounds::few(size));
     let variant = |loop_: &str, threads: usize, wait: &str| {
         let wait_in_name = if wait == WAITS[0].0 { String::new() } else { format!(" {wait}") };
@@ -106,6 +110,7 @@ fn design(cpus: usize, size: Size) -> Design {
     let mut variants = vec![variant("static", all, default)];
     variants.extend(["dynamic", "guided", OWN].map(|loop_| variant(loop_, all, default)));
     variants.extend(WAITS[1..].iter().map(|(wait, _)| variant("static", all, wait)));
+    variants.push(variant("static", all, ONE_CPU).on(&on[..1], None).crowded());
     design.group(TIME.name, variants);
     // Scaling, as in the study.
     let others: Vec<usize> = THREADS.into_iter().filter(|threads| *threads != all).collect();
@@ -121,11 +126,12 @@ fn design(cpus: usize, size: Size) -> Design {
 struct Troupe {
     /// In the order of [`WAITS`].
     stages: Vec<Stage>,
+    one_cpu: Stage,
     drawing: Drawing,
 }
 
 impl Troupe {
-    fn open(folder: &Path) -> Result<Troupe, Fault> {
+    fn open(folder: &Path, cpu: u32) -> Result<Troupe, Fault> {
         let program = folder.join("guest").to_string_lossy().into_owned();
         let stage = |(_, setting): &(&str, Option<&str>)| {
             let setting = setting.map(|setting| ["env".to_owned(), setting.to_owned()]);
@@ -134,7 +140,8 @@ impl Troupe {
             Stage::open(&words)
         };
         let stages = WAITS.iter().map(stage).collect::<Result<_, _>>()?;
-        Ok(Troupe { stages, drawing: Drawing::of(VIEW)? })
+        let one_cpu = command::on(&[cpu], || Stage::open(&[&program]))?;
+        Ok(Troupe { stages, one_cpu, drawing: Drawing::of(VIEW)? })
     }
 
     fn turn(&mut self, variant: &Variant) -> Result<Vec<Sample>, Fault> {
@@ -144,7 +151,10 @@ impl Troupe {
             return self.own(threads);
         }
         let stage = WAITS.iter().position(|(wait, _)| *wait == variant.level("wait"));
-        let stage = stage.and_then(|at| self.stages.get_mut(at));
+        let stage = match variant.level("wait") {
+            ONE_CPU => Some(&mut self.one_cpu),
+            _ => stage.and_then(|at| self.stages.get_mut(at)),
+        };
         let stage = stage.ok_or_else(|| Fault::new("a variant of another version"))?;
         let turn = stage.turn(&variant.name, &request(&VIEW, &variant.factors))?;
         Ok(samples(&checked(turn, self.drawing.checksum())))
@@ -187,10 +197,12 @@ mod tests {
     #[test]
     fn loops_waits_and_numbers_of_threads_are_compared() {
         for cpus in [1, 2, 3, 8] {
-            let design = design(cpus, Size::Quick);
+            let design = design(&(0..cpus).collect::<Vec<u32>>(), Size::Quick);
             assert_eq!(design.fault(), None, "{cpus} CPUs");
             assert!(design.index("static 512").is_some() && design.index("own 1").is_some());
-            assert!(design.index(&format!("static {} spinning", cpus.max(2))).is_some());
+            for way in ["spinning", "sleeping", "one-cpu"] {
+                assert!(design.index(&format!("static {} {way}", cpus.max(2))).is_some());
+            }
         }
     }
 
@@ -210,8 +222,9 @@ mod tests {
                 return;
             }
         };
-        let mut troupe = Troupe::open(folder.path()).unwrap();
-        for variant in &design(2, Size::Quick).variants {
+        let cpus = Host::discover().unwrap().cpus;
+        let mut troupe = Troupe::open(folder.path(), cpus[0]).unwrap();
+        for variant in &design(&cpus, Size::Quick).variants {
             let samples = troupe.turn(variant).unwrap();
             assert_eq!(samples[0].check, Check::Passed, "{}", variant.name);
             assert_eq!(samples[0].ops, 729_488);

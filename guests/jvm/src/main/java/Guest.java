@@ -112,8 +112,12 @@ public final class Guest {
         return (Thread) type.getMethod("unstarted", Runnable.class).invoke(builder, work);
     }
 
-    /** Nanoseconds from the moment when all threads may begin to the end of the last one; without starting them. */
-    private static long together(String kind, int threads, Runnable work) throws Exception {
+    /**
+     * Nanoseconds from the moment when all threads may begin to the end of the last one; without starting them.
+     *
+     * @param priority of platform threads; 0 leaves it to the JVM
+     */
+    private static long together(String kind, int threads, int priority, Runnable work) throws Exception {
         CountDownLatch there = new CountDownLatch(threads);
         CountDownLatch begin = new CountDownLatch(1);
         CountDownLatch done = new CountDownLatch(threads);
@@ -132,6 +136,9 @@ public final class Guest {
         try {
             for (int number = 0; number < threads; number++) {
                 Thread thread = thread(kind, part);
+                if (priority > 0) {
+                    thread.setPriority(priority);
+                }
                 thread.start();
                 started.add(thread);
             }
@@ -167,6 +174,7 @@ public final class Guest {
         private final String kind;
         private final String protection;
         private final int threads;
+        private final int priority;
         private final int[] pixels;
 
         private int counted;
@@ -187,6 +195,8 @@ public final class Guest {
             kind = asked.text("kind");
             protection = asked.text("writing");
             threads = asked.whole("threads", MOST_THREADS);
+            String asks = asked.text("priority");
+            priority = asks.isEmpty() ? 0 : asked.whole("priority", Thread.MAX_PRIORITY);
             pixels = new int[width * height];
             if (protection.startsWith("pixel-locks") && locks.length < pixels.length) {
                 locks = new Object[pixels.length];
@@ -264,7 +274,7 @@ public final class Guest {
                     return drawByForkJoin(writing);
                 default:
                     AtomicInteger next = new AtomicInteger();
-                    return together(kind, threads, () -> {
+                    return together(kind, threads, priority, () -> {
                         for (int row = next.getAndIncrement(); row < height; row = next.getAndIncrement()) {
                             drawRow(row, writing);
                         }
@@ -363,7 +373,7 @@ public final class Guest {
         }
 
         String turn() throws Exception {
-            long time = together("platform", threads, work());
+            long time = together("platform", threads, 0, work());
             long sum = counted + atomic.get() + adder.sum();
             return took(time, (long) each * threads) + ", \"counted\": " + sum;
         }
@@ -442,24 +452,27 @@ public final class Guest {
         }
     }
 
-    /** The nice value that the system reports for a thread of each priority. */
+    /** The nice value that the system reports for a thread of each priority, and for one whose priority nobody set. */
     private static String priorities() throws Exception {
         int[] nice = new int[Thread.MAX_PRIORITY + 1];
         long before = System.nanoTime();
-        for (int priority = Thread.MIN_PRIORITY; priority <= Thread.MAX_PRIORITY; priority++) {
+        for (int priority = 0; priority <= Thread.MAX_PRIORITY; priority++) {
             int own = priority;
             Thread thread = new Thread(() -> nice[own] = niceOfThisThread());
-            thread.setPriority(priority);
+            if (priority > 0) {
+                thread.setPriority(priority);
+            }
             thread.start();
             thread.join();
         }
         long time = System.nanoTime() - before;
-        StringBuilder told = new StringBuilder(took(time, Thread.MAX_PRIORITY));
-        for (int priority = Thread.MIN_PRIORITY; priority <= Thread.MAX_PRIORITY; priority++) {
+        StringBuilder told = new StringBuilder(took(time, nice.length));
+        for (int priority = 0; priority <= Thread.MAX_PRIORITY; priority++) {
             if (nice[priority] == UNKNOWN) {
                 throw new IOException("the system does not tell the nice value of a thread");
             }
-            told.append(", \"nice-").append(priority).append("\": ").append(nice[priority]);
+            String name = priority > 0 ? String.valueOf(priority) : "unset";
+            told.append(", \"nice-").append(name).append("\": ").append(nice[priority]);
         }
         return told.toString();
     }
