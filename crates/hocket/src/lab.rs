@@ -3,6 +3,7 @@
 mod args;
 mod names;
 mod run;
+mod guests;
 mod list;
 mod explain;
 mod report;

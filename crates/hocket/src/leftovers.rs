@@ -39,6 +39,7 @@ pub fn warn() {
         crate::lab::RENDER_PREFIX,
         hocket_lab::disturb::PREVIEW_PREFIX,
         hocket_lab::experiments::smt_load::FILES_PREFIX,
+        hocket_lab::guest::tools::BUILD_PREFIX,
     ];
     prefixes.iter().for_each(|prefix| remove_dead(&temporary, prefix));
 }
