@@ -127,6 +127,7 @@ static void refuse(long round, const char *why)
 
 static void answer(const char *line)
 {
+    int64_t read_at = now_ns();
     long round = whole(line, "round");
     struct view view = {
         .width = whole(line, "width"),
@@ -163,14 +164,16 @@ static void answer(const char *line)
     memset(pixels, 0, bytes);
     if (start_threads((int)threads)) {
         int64_t time_ns = draw(&view, pixels);
-        printf("{\"round\": %ld, \"time_ns\": %" PRId64 ", \"ops\": %ld, \"checksum\": \"%016" PRIx64 "\"}\n",
-               round, time_ns, view.width * view.height, checksum(&view, pixels));
+        uint64_t sum = checksum(&view, pixels);
+        /* Threads that wait for the next loop would spin beside the next variant. */
+        omp_pause_resource_all(omp_pause_soft);
+        printf("{\"round\": %ld, \"time_ns\": %" PRId64 ", \"busy_ns\": %" PRId64
+               ", \"ops\": %ld, \"checksum\": \"%016" PRIx64 "\"}\n",
+               round, time_ns, now_ns() - read_at, view.width * view.height, sum);
     } else {
         refuse(round, "the system has no more threads");
     }
     free(pixels);
-    /* Threads that wait for the next loop would spin beside the next variant. */
-    omp_pause_resource_all(omp_pause_soft);
 }
 
 int main(void)

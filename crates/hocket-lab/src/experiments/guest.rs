@@ -44,8 +44,8 @@ pub(super) const OVERHEAD: Metric = Metric {
     name: "overhead",
     unit: "us",
     better: Better::Less,
-    definition: "From the lab's request to the answer, less the time that the guest says: two lines through pipes, two wake-ups, \
-                 and what the guest does besides.",
+    definition: "From the lab's request to the answer, less the time in which the guest was busy with it: two lines through pipes \
+                 and two wake-ups. Where the guest does not say how long it was busy, less the time of its work.",
 };
 
 pub(super) const CPU_TIME: Metric = Metric {
@@ -133,7 +133,8 @@ pub(super) fn command_of(variants: &[Variant]) -> Result<Vec<String>, NotMeasura
 /// What every guest's turn has.
 pub(super) fn samples(turn: &Turn) -> Vec<Sample> {
     let ops = turn.answer.ops;
-    let overhead_us = (turn.waited_ns as f64 - turn.answer.time_ns).max(0.0) / 1e3;
+    let busy_ns = turn.answer.busy_ns.unwrap_or(turn.answer.time_ns);
+    let overhead_us = (turn.waited_ns as f64 - busy_ns).max(0.0) / 1e3;
     let mut samples = vec![
         Sample::new(TIME.name, turn.answer.time_ns / 1e6, ops, turn.check.clone()),
         Sample::new(OVERHEAD.name, overhead_us, 1, Check::None("a time has no result".into())),
@@ -148,7 +149,9 @@ pub(super) fn overhead(results: &Results) -> Option<Sentence> {
     let of = |variant: &Variant| results.median(&variant.name, OVERHEAD.name);
     let largest = results.designed().iter().filter_map(of).fold(f64::NEG_INFINITY, f64::max);
     largest.is_finite().then(|| {
-        Sentence::fact(format!("a round costs at most {largest:.0} µs besides its work (medians)"))
+        Sentence::fact(format!(
+            "a round costs at most {largest:.0} µs besides what the guest does in it (medians)"
+        ))
     })
 }
 

@@ -32,10 +32,12 @@ public final class Guest {
         say("{\"hocket-guest\": 1}");
         BufferedReader input = new BufferedReader(new InputStreamReader(System.in));
         for (String line = input.readLine(); line != null; line = input.readLine()) {
+            long readAt = System.nanoTime();
             Asked asked = new Asked(line);
             String round = asked.number("round");
             try {
-                say("{\"round\": " + round + answer(asked) + "}");
+                String answer = "{\"round\": " + round + answer(asked);
+                say(answer + ", \"busy_ns\": " + (System.nanoTime() - readAt) + "}");
             } catch (Exception | OutOfMemoryError problem) {
                 String why = String.valueOf(problem).replaceAll("[^A-Za-z0-9 .:_-]", " ");
                 say("{\"round\": " + round + ", \"error\": \"" + why + "\"}");
