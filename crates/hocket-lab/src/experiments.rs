@@ -42,6 +42,10 @@ pub mod schedules;
 pub mod wide_registers;
 
 pub mod kernel;
+pub mod openmp;
+pub mod jvm;
+pub mod guest;
+pub mod affinity_guest;
 
 mod beside;
 mod drawing;
@@ -86,7 +90,16 @@ pub static ALL: &[&dyn Experiment] = &[
     &schedules::Schedules,
     &wide_registers::WideRegisters,
     &kernel::Kernel,
+    &openmp::OpenMp,
+    &jvm::Jvm,
+    &guest::Guest,
+    &affinity_guest::AffinityGuest,
 ];
+
+/// Whether an experiment measures a program that the user has to name, so that a run of all leaves it out.
+pub fn needs_a_program(experiment: &dyn Experiment) -> bool {
+    [guest::ID, affinity_guest::ID].contains(&experiment.about().id)
+}
 
 /// The experiment of this id.
 pub fn find(id: &str) -> Option<&'static dyn Experiment> {

@@ -37,7 +37,7 @@ pub mod lateness;
 pub mod child;
 mod start;
 pub mod layout;
-mod ledger;
+pub(crate) mod ledger;
 mod run;
 mod meta;
 

@@ -5,7 +5,8 @@
 //! the terminal, a browser or a read-me; [`trace_page`] shows the blocks of one run; [`historic`] holds the figures of
 //! the experiments that are repeated here; [`provenance`] keeps records from lying about where they come from;
 //! [`numbers`] and [`foreign`] make figures and text from elsewhere fit to be shown; [`tune`] derives how to play on
-//! this machine; [`fleet`] writes what schedulers of many machines need to run the lab there.
+//! this machine; [`guest`] has
+//! other programs work for experiments; [`fleet`] writes what schedulers of many machines need to run the lab there.
 #![forbid(unsafe_code)]
 
 pub mod bench;
@@ -19,6 +20,7 @@ pub mod provenance;
 pub mod harness;
 pub mod store;
 pub mod experiments;
+pub mod guest;
 pub mod patterns;
 pub mod tune;
 pub mod fleet;

@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+pub(crate) use of_thread::migrations;
+
 use crate::fact::Fact;
 use crate::kernel_files::{KernelFiles, plain};
 use crate::sys;

@@ -1,11 +1,14 @@
-//! Counters of this process and its threads, for the ledger.
+//! Counters of this process, its threads and its children, for the ledger; and groups of processes that end with it.
 
 use serde::Serialize;
 
+use std::io;
+
 use crate::fact::Fact;
 use crate::kernel_files::{KernelFiles, field, plain};
+use crate::noise;
 use crate::pin::ThreadId;
-use crate::sys;
+use crate::sys::{self, Caretaker, Deed};
 
 /// What the whole process has used so far.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -26,11 +29,9 @@ pub fn counters() -> ProcessCounters {
     let switches = sys::process_usage()
         .map(|usage| usage.voluntary_switches + usage.involuntary_switches)
         .map_err(|e| format!("getrusage: {}", plain(&e)));
-    let children = sys::children_usage().map(|usage| usage.user_ns + usage.system_ns);
-    let children = children.map_err(|e| format!("getrusage: {}", plain(&e)));
     ProcessCounters {
         cpu_ns: cpu_ns.into(),
-        children_cpu_ns: children.into(),
+        children_cpu_ns: children().and_then(|used| Fact::Value(used.cpu_ns)),
         faults: faults(),
         switches: switches.into(),
     }
@@ -39,6 +40,68 @@ pub fn counters() -> ProcessCounters {
 /// CPU time of the calling thread. Cost: one system call.
 pub fn thread_cpu_ns() -> Fact<u64> {
     sys::thread_cpu_ns().map_err(|e| format!("clock_gettime: {}", plain(&e))).into()
+}
+
+/// What the children of this process have used that ended and were waited for; with what their own children used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChildrenUsage {
+    /// CPU time, in user and kernel code.
+    pub cpu_ns: u64,
+    /// Context switches, voluntary and involuntary.
+    pub switches: u64,
+}
+
+/// The counters of the children that ended. Cost: one system call.
+pub fn children() -> Fact<ChildrenUsage> {
+    let used = sys::children_usage().map(|usage| ChildrenUsage {
+        cpu_ns: usage.user_ns + usage.system_ns,
+        switches: usage.voluntary_switches + usage.involuntary_switches,
+    });
+    used.map_err(|e| format!("getrusage: {}", plain(&e))).into()
+}
+
+/// CPU time of another process, of all its threads, those that have ended included. Cost: two system calls.
+pub fn cpu_ns_of(process: u32) -> Fact<u64> {
+    let process = i32::try_from(process).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput));
+    let used = process.and_then(sys::cpu_ns_of);
+    used.map_err(|e| format!("clock_gettime: {}", plain(&e))).into()
+}
+
+/// How often the threads of another process, those that live now, have changed their CPU: a number for each thread.
+///
+/// Also of a process that has ended and was not waited for: then of its first thread alone. Cost: a file per thread.
+pub fn migrations(process: u32) -> Vec<(u32, u64)> {
+    let files = KernelFiles::live();
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{process}/task")) else { return Vec::new() };
+    let of = |entry: io::Result<std::fs::DirEntry>| {
+        let thread: u32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
+        let folder = format!("proc/{process}/task/{thread}");
+        Some((thread, noise::migrations(&files, &folder).value().copied()?))
+    };
+    threads.filter_map(of).collect()
+}
+
+/// Kills a group of processes when it is dropped, and when this process ends, however it ends.
+///
+/// The group is that of a child which was started as its leader (`CommandExt::process_group(0)`). Drop this before the
+/// child is waited for: until then nobody else can have the number. A process that left the group stays.
+#[derive(Debug)]
+pub struct GroupEnd {
+    /// Its deed is done when it is dropped.
+    _caretaker: Caretaker,
+}
+
+impl GroupEnd {
+    /// For the group that the process of this number leads. Cost: a copy of this process's page tables.
+    ///
+    /// # Errors
+    /// There can be no further process. The group goes on.
+    pub fn of(leader: u32) -> io::Result<Self> {
+        // The groups 0 and 1 are our own and everybody's.
+        let leader = i32::try_from(leader).ok().filter(|leader| *leader > 1);
+        let leader = leader.ok_or(io::ErrorKind::InvalidInput)?;
+        Caretaker::start(vec![Deed::end_group(leader)]).map(|_caretaker| Self { _caretaker })
+    }
 }
 
 /// How often a thread of this process lost the CPU although it wanted to go on.
@@ -64,16 +127,49 @@ fn faults() -> Fact<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
+    use std::os::unix::process::CommandExt;
+    use std::process::{Command, Stdio};
+
     use super::*;
     use crate::pin::current_thread;
 
     #[test]
-    fn work_of_a_child_shows_once_it_was_waited_for() {
-        let before = counters();
+    fn a_group_ends_with_its_keeper_and_so_do_the_children_of_its_leader() {
+        let mut leader = Command::new("sh")
+            .args(["-c", "sleep 1000 & sleep 1000"])
+            .stdout(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .expect("a shell");
+        let keeper = GroupEnd::of(leader.id()).expect("a child");
+        let mut stdout = leader.stdout.take().expect("a pipe");
+        drop(keeper);
+        // It ends only when everybody who had the other end is gone.
+        let mut said = String::new();
+        stdout.read_to_string(&mut said).expect("read");
+        assert!(!leader.wait().expect("waited for").success());
+        assert!(GroupEnd::of(0).is_err() && GroupEnd::of(1).is_err());
+    }
+
+    #[test]
+    fn work_of_children_shows_when_they_were_waited_for() {
+        let before = children().value().copied().expect("counted");
         let work = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
-        let mut child = std::process::Command::new("sh").args(["-c", work]).spawn().unwrap();
-        assert!(child.wait().unwrap().success());
-        assert!(counters().children_cpu_ns.value() > before.children_cpu_ns.value());
+        assert!(Command::new("sh").args(["-c", work]).status().expect("a shell").success());
+        let after = children().value().copied().expect("counted");
+        assert!(after.cpu_ns > before.cpu_ns && after.switches >= before.switches);
+        assert!(counters().children_cpu_ns.value() >= Some(&after.cpu_ns));
+        let own = counters().cpu_ns.value().copied();
+        assert!(cpu_ns_of(std::process::id()).value().copied() >= own && own.is_some());
+    }
+
+    #[test]
+    fn migrations_are_those_of_living_threads() {
+        let counted = noise::ThreadSnapshot::take().0.value().map(|own| own.migrations.clone());
+        let is_counted = counted.is_some_and(|migrations| migrations.value().is_some());
+        assert_eq!(migrations(std::process::id()).is_empty(), !is_counted);
+        assert!(migrations(u32::MAX).is_empty());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod args;
 mod names;
 mod run;
+mod guests;
 mod list;
 mod explain;
 mod report;
@@ -23,6 +24,7 @@ pub(crate) use run::measure_job;
 use std::path::Path;
 
 use hocket_lab::store::{Store, StoreError};
+use rustix::process::{Signal, set_parent_process_death_signal};
 
 use crate::failure::{Exit, Failure};
 use args::LabCommand;
@@ -46,8 +48,9 @@ pub fn run(args: &LabArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// One process start of an experiment, told on standard output.
+/// One process start of an experiment, told on standard output. It ends with its parent, and its guests end with it.
 fn child() -> Result<Exit, Failure> {
+    set_parent_process_death_signal(Some(Signal::TERM)).map_err(Failure::not_possible)?;
     let (input, output) = (std::io::stdin().lock(), std::io::stdout().lock());
     hocket_lab::harness::child::serve(input, output).map_err(Failure::bad_input)?;
     Ok(Exit::Done)

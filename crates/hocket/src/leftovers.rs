@@ -40,6 +40,7 @@ pub fn warn() {
         hocket_lab::disturb::PREVIEW_PREFIX,
         hocket_lab::experiments::smt_load::FILES_PREFIX,
         hocket_lab::experiments::kernel::KERNEL_FILES_PREFIX,
+        hocket_lab::guest::tools::BUILD_PREFIX,
     ];
     prefixes.iter().for_each(|prefix| remove_dead(&temporary, prefix));
 }

@@ -72,11 +72,21 @@ impl Drawing {
         Ok(Drawing { view: VIEW, checksum: drawn.picture.checksum() })
     }
 
+    /// That of the picture.
+    pub(super) fn checksum(&self) -> u64 {
+        self.checksum
+    }
+
     /// The same part of the plane with more iterations.
     pub(super) fn long() -> Result<Drawing, Fault> {
+        Drawing::of(LONG)
+    }
+
+    /// Another picture.
+    pub(super) fn of(view: View) -> Result<Drawing, Fault> {
         let drawn =
-            render(&LONG, &ThreadGroup::anywhere(1), Writing::Unlocked).map_err(Fault::new)?;
-        Ok(Drawing { view: LONG, checksum: drawn.picture.checksum() })
+            render(&view, &ThreadGroup::anywhere(1), Writing::Unlocked).map_err(Fault::new)?;
+        Ok(Drawing { view, checksum: drawn.picture.checksum() })
     }
 
     /// One picture by so many threads, all on this CPU.

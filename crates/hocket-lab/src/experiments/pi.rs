@@ -95,25 +95,31 @@ impl Experiment for Pi {
     }
 
     fn historic(&self) -> Vec<Historic> {
-        let figure = |label, value, variant| Historic {
-            label,
-            value,
-            unit: "s",
-            metric: "time-1m",
-            variant: Some(variant),
-            definition: "Mean of six runs of SuperPi mod 1.5 XS, 1M digits, Windows XP SP2.",
-            differs: Some(
-                "Another program by another compiler; only what pinning changes compares.",
-            ),
-            source: "a comparison of quad cores, informaticapremium, 16 March 2008",
-        };
-        vec![
-            figure("Core 2 Quad 6600, 2.4 GHz, not pinned", 22.75, "scheduler"),
-            figure("Core 2 Quad 6600, 2.4 GHz, pinned", 21.06, "pinned"),
-            figure("Phenom 9600 BE, 2.3 GHz, not pinned", 35.65, "scheduler"),
-            figure("Phenom 9600 BE, 2.3 GHz, pinned", 33.85, "pinned"),
-        ]
+        super_pi(
+            "time-1m",
+            "Another program by another compiler; only what pinning changes compares.",
+        )
     }
+}
+
+/// The printed times of SuperPi, beside `metric`.
+pub(super) fn super_pi(metric: &'static str, differs: &'static str) -> Vec<Historic> {
+    let figure = |label, value, variant| Historic {
+        label,
+        value,
+        unit: "s",
+        metric,
+        variant: Some(variant),
+        definition: "Mean of six runs of SuperPi mod 1.5 XS, 1M digits, Windows XP SP2.",
+        differs: Some(differs),
+        source: "a comparison of quad cores, informaticapremium, 16 March 2008",
+    };
+    vec![
+        figure("Core 2 Quad 6600, 2.4 GHz, not pinned", 22.75, "scheduler"),
+        figure("Core 2 Quad 6600, 2.4 GHz, pinned", 21.06, "pinned"),
+        figure("Phenom 9600 BE, 2.3 GHz, not pinned", 35.65, "scheduler"),
+        figure("Phenom 9600 BE, 2.3 GHz, pinned", 33.85, "pinned"),
+    ]
 }
 
 fn place(variant: &Variant) -> Place {

@@ -28,6 +28,8 @@ pub enum Section {
     Audio,
     /// Kernel and system.
     System,
+    /// Other programs.
+    Programs,
 }
 
 impl Section {
@@ -43,6 +45,7 @@ impl Section {
             Section::Priority => "Priority and affinity",
             Section::Audio => "Audio",
             Section::System => "Kernel and system",
+            Section::Programs => "Other programs",
         }
     }
 }

@@ -5,6 +5,7 @@
 //! turn that was told is kept.
 
 use std::io::{BufRead, Write};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hocket_machine::clock::monotonic_ns;
@@ -34,6 +35,9 @@ pub struct Spec {
     pub time: Duration,
     /// From which amount a turn is flagged.
     pub limits: Limits,
+    /// What the parent made for all process starts.
+    #[serde(default)]
+    pub folder: Option<PathBuf>,
 }
 
 /// What a child tells.
@@ -96,7 +100,8 @@ pub fn measure(
 ) -> Result<(), String> {
     let start_ns = monotonic_ns();
     let opened = Host::discover().and_then(|host| {
-        let apparatus = experiment.open(&host, spec.size, &spec.design)?;
+        let apparatus =
+            experiment.open_prepared(&host, spec.size, &spec.design, spec.folder.as_deref())?;
         Ok((host, apparatus))
     });
     let (host, apparatus) = match opened {
@@ -287,6 +292,7 @@ mod tests {
             layout: Layout { environment: 0, stack_frames: 0, heap: 0 },
             time,
             limits: Limits::USUAL,
+            folder: None,
         };
         let mut told = Vec::new();
         measure(&Fake, &spec, &mut |message| {

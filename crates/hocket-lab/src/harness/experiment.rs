@@ -1,5 +1,8 @@
 //! What an experiment has to provide.
 
+use std::path::Path;
+
+use hocket_files::ScratchFolder;
 use serde::{Deserialize, Serialize};
 
 use super::design::{Design, NotMeasurable, Size};
@@ -28,6 +31,30 @@ pub trait Experiment: Sync {
     /// # Errors
     /// [`NotMeasurable`], as above.
     fn open(&self, host: &Host, size: Size, design: &Design) -> Opened;
+
+    /// Makes what all process starts need, once a run, in the program that the user started: a folder of programs that
+    /// were built. It goes with the run.
+    ///
+    /// # Errors
+    /// [`NotMeasurable`], as above.
+    fn prepare(&self) -> Result<Option<ScratchFolder>, NotMeasurable> {
+        Ok(None)
+    }
+
+    /// As [`Experiment::open`], with the folder that [`Experiment::prepare`] made.
+    ///
+    /// # Errors
+    /// [`NotMeasurable`], as above.
+    fn open_prepared(
+        &self,
+        host: &Host,
+        size: Size,
+        design: &Design,
+        folder: Option<&Path>,
+    ) -> Opened {
+        let _ = folder;
+        self.open(host, size, design)
+    }
 
     /// How long a turn of a quick run takes, more or less: by this and by its turns an experiment gets its share of the
     /// time.

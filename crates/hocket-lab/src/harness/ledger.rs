@@ -1,6 +1,7 @@
 //! What else the machine did during a turn.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use hocket_machine::Fact;
@@ -182,6 +183,22 @@ pub(super) fn note_thread(counters: &ThreadCounters) {
     MEMBERS.lock().unwrap_or_else(PoisonError::into_inner).add(counters);
 }
 
+/// CPU time of guests that live, for turns of this process, since it started. Those that have ended count among the
+/// children. Relaxed: the thread that has the turns writes and reads it.
+static GUESTS_NS: AtomicU64 = AtomicU64::new(0);
+
+/// Adds CPU time of a guest that worked for this turn and lives on, so that it does not count as foreign.
+pub(crate) fn note_guest(cpu_ns: u64) {
+    GUESTS_NS.fetch_add(cpu_ns, Relaxed);
+}
+
+/// What this process has used, with the others that worked for it.
+fn counters() -> ProcessCounters {
+    let own = process::counters();
+    let with_guests = own.cpu_ns.and_then(|ns| Fact::Value(ns + GUESTS_NS.load(Relaxed)));
+    ProcessCounters { cpu_ns: with_guests, ..own }
+}
+
 fn take_members() -> Totals {
     let mut totals = MEMBERS.lock().unwrap_or_else(PoisonError::into_inner);
     std::mem::replace(&mut *totals, Totals::NONE)
@@ -196,7 +213,7 @@ impl Ledger {
     pub fn begin(cpu: Option<u32>) -> Ledger {
         take_members();
         let system = SystemSnapshot::take();
-        Ledger { system, process: process::counters(), thread: ThreadSnapshot::take(), cpu }
+        Ledger { system, process: counters(), thread: ThreadSnapshot::take(), cpu }
     }
 
     /// What happened since.
@@ -206,7 +223,7 @@ impl Ledger {
         if let (0, Some(own)) = (threads.members, thread.0.value()) {
             threads.add(own);
         }
-        let process = process::counters();
+        let process = counters();
         let now = SystemSnapshot::take();
         let system = now.since(&self.system);
         let own_cpu_ns = own_cpu_ns(&process).zip(own_cpu_ns(&self.process));

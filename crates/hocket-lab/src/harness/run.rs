@@ -200,6 +200,14 @@ impl One<'_> {
         let processes = design.rounds.processes.max(1);
         let mut time_over = false;
         let looks = design.rounds.looks();
+        let folder = match self.experiment.prepare() {
+            Ok(folder) => folder,
+            Err(why) => {
+                measuring.run.not_measurable = Some(why.0);
+                measuring.run.end = "not measurable here".into();
+                return Ok(());
+            }
+        };
         for process in 0..processes {
             let left = self.budget.saturating_sub(started.elapsed());
             if process > 0 && left < self.budget / (processes * 2) {
@@ -207,7 +215,10 @@ impl One<'_> {
                 break;
             }
             let time = left / (processes - process);
-            let spec = self.spec(design, process, time, &mut rng);
+            let spec = Spec {
+                folder: folder.as_ref().map(|folder| folder.path().into()),
+                ..self.spec(design, process, time, &mut rng)
+            };
             let ending = self.one_process(&spec, measuring, keep, tell)?;
             match ending {
                 Ending::Done { time_over: over } => time_over |= over,
@@ -250,6 +261,7 @@ impl One<'_> {
             layout: Layout::draw(rng),
             time,
             limits: self.plan.limits,
+            folder: None,
         }
     }
 

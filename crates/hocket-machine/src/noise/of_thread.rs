@@ -43,7 +43,7 @@ fn read(files: &KernelFiles, folder: &str) -> Result<ThreadCounters, String> {
 
 /// How often the thread in `folder` has changed its CPU; the file is there where the kernel keeps debugging figures of
 /// its scheduler (CONFIG_SCHED_DEBUG).
-pub(super) fn migrations(files: &KernelFiles, folder: &str) -> Fact<u64> {
+pub(crate) fn migrations(files: &KernelFiles, folder: &str) -> Fact<u64> {
     files.fact(&format!("{folder}/sched")).and_then(|text| {
         let count = field(&text, "se.nr_migrations").and_then(|text| text.parse().ok());
         count.ok_or_else(|| format!("/{folder}/sched has no se.nr_migrations")).into()

@@ -309,7 +309,17 @@ pub(crate) fn process_usage() -> io::Result<ThreadUsage> {
     usage(libc::RUSAGE_SELF)
 }
 
-/// The same for the children of the process that have ended and were waited for, with theirs.
+/// CPU time of another process, of all its threads, those that have ended included.
+pub(crate) fn cpu_ns_of(process: i32) -> io::Result<u64> {
+    let mut clock = 0;
+    // SAFETY: own-buffer, kernel-checks.
+    match unsafe { libc::clock_getcpuclockid(process, &mut clock) } {
+        0 => cpu_time_ns(clock),
+        error => Err(io::Error::from_raw_os_error(error)),
+    }
+}
+
+/// What the children that ended, and were waited for, have used; those of children included.
 pub(crate) fn children_usage() -> io::Result<ThreadUsage> {
     usage(libc::RUSAGE_CHILDREN)
 }

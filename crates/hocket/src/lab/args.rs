@@ -90,6 +90,8 @@ Examples:
   hocket lab run --quick
   hocket lab run false-sharing --full --records desk.sqlite
   hocket lab run wake --quick --fail-if \"wake.lateness > 100000\"
+  hocket lab run --guest ./program                 compares the variants of a program of yours
+  hocket lab run affinity --guest \"xz -kc FILE\"    measures whether pinning helps a command
 
 Every run begins with the A/A experiment. An experiment ends when its intervals are narrow enough or
 its time is over; the report says which. Ctrl-C keeps every whole turn.")]
@@ -98,7 +100,7 @@ pub struct RunArgs {
     #[arg(value_name = "ID")]
     pub ids: Vec<String>,
     /// Runs a job file of `hocket lab plan` and writes one new record file.
-    #[arg(long, value_name = "FILE", requires = "records", conflicts_with_all = ["ids", "quick", "full", "time", "seed", "width", "fail_if"])]
+    #[arg(long, value_name = "FILE", requires = "records", conflicts_with_all = ["ids", "quick", "full", "time", "seed", "width", "fail_if", "guest"])]
     pub spec: Option<PathBuf>,
     /// Some seconds per experiment, all in less than five minutes (the default).
     #[arg(long, conflicts_with_all = ["full", "time"])]
@@ -121,6 +123,10 @@ pub struct RunArgs {
     /// Pattern file for `load-pattern`, instead of the built-in patterns; docs/lab.md explains the language.
     #[arg(long, value_name = "FILE")]
     pub pattern: Option<PathBuf>,
+    /// Measures this program, which answers a line of JSON for each round; with `affinity`, any command. Blanks separate
+    /// words, quotes hold them together. docs/lab.md explains how programs answer.
+    #[arg(long, value_name = "CMD")]
+    pub guest: Option<String>,
     /// Ends with exit code 1 if this holds: ID.METRIC > X, or ID.METRIC[VARIANT] > X. May be repeated.
     #[arg(long, value_name = "CONDITION", value_parser = Condition::parse)]
     pub fail_if: Vec<Condition>,

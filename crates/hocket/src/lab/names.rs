@@ -1,6 +1,6 @@
 //! Names that a user typed.
 
-use hocket_lab::experiments::{ALL, find};
+use hocket_lab::experiments::{ALL, find, needs_a_program};
 use hocket_lab::harness::Experiment;
 
 use crate::failure::Failure;
@@ -16,10 +16,11 @@ pub(super) fn experiment(id: &str) -> Result<&'static dyn Experiment, Failure> {
     })
 }
 
-/// The experiments of these ids, each once, the A/A experiment first; all where none is named.
+/// The experiments of these ids, each once, the A/A experiment first; all where none is named, but those
+/// that need a program.
 pub(super) fn experiments(ids: &[String]) -> Result<Vec<&'static dyn Experiment>, Failure> {
     if ids.is_empty() {
-        return Ok(ALL.to_vec());
+        return Ok(ALL.iter().copied().filter(|it| !needs_a_program(*it)).collect());
     }
     let mut chosen = vec![ALL[0]];
     for id in ids {

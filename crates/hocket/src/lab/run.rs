@@ -12,7 +12,7 @@ use indicatif::ProgressBar;
 use serde_json::Value;
 
 use super::args::RunArgs;
-use super::{failure, names, report};
+use super::{failure, guests, names, report};
 use crate::failure::{Exit, Failure};
 use crate::output::{bar, note, tell};
 
@@ -32,8 +32,9 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         return super::job::run(spec, &args.records.records, args.form());
     }
     args.fail_if.iter().try_for_each(|condition| condition.check())?;
+    let ids = guests::experiments(args)?;
     if let Some(pattern) = &args.pattern {
-        let runs = args.ids.is_empty() || args.ids.iter().any(|id| id == "load-pattern");
+        let runs = ids.is_empty() || ids.iter().any(|id| id == "load-pattern");
         if !runs {
             return Err(Failure::bad_input(
                 "--pattern: load-pattern is not among the experiments named; name it, or leave --pattern out",
@@ -43,7 +44,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     }
     for condition in &args.fail_if {
         let measured = |id: &String| id == condition.id();
-        if !args.ids.is_empty() && condition.id() != "aa" && !args.ids.iter().any(measured) {
+        if !ids.is_empty() && condition.id() != "aa" && !ids.iter().any(measured) {
             return Err(Failure::bad_input(format!(
                 "--fail-if \"{condition}\": '{}' is not among the experiments named",
                 condition.id()
@@ -51,16 +52,17 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         }
     }
     let wanted = LabJob {
-        experiments: args.ids.clone(),
+        experiments: ids,
         full: args.full,
         time_s: args.time.map(|time| time.as_secs_f64()),
         width_percent: args.width,
     };
     let plan = plan(&wanted, args.seed.unwrap_or_else(hocket_machine::clock::monotonic_ns))?;
     hocket_lab::provenance::check(&args.records.records).map_err(Failure::bad_input)?;
+    let stop = crate::interrupt::flag()?;
+    guests::ask_for(args, plan.budget, &stop)?;
     let mut store = Store::open_or_create(&args.records.records).map_err(failure)?;
     warn_of_network(&store);
-    let stop = crate::interrupt::flag()?;
     let started = Instant::now();
     let number = measure(&mut store, &plan, &stop, None)?;
     crate::notes::time_taken(
@@ -72,6 +74,9 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let interrupted = stop.load(Relaxed);
     let record = store.choose(&number.to_string()).map_err(failure)?;
     let exit = report::show(&store, &record, args.form(), &args.fail_if)?;
+    if !interrupted {
+        guests::check(args, &record)?;
+    }
     Ok(if interrupted { Exit::Interrupted } else { exit })
 }
 

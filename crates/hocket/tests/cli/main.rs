@@ -8,6 +8,7 @@ mod good_runs;
 mod playing;
 mod session;
 mod lab;
+mod guests;
 mod interrupted;
 mod leftovers;
 mod faults;

@@ -46,6 +46,7 @@ enum What {
     TryToWrite(Vec<u8>),
     RemoveFile,
     RemoveFolder,
+    EndGroup(libc::pid_t),
 }
 
 impl Deed {
@@ -69,6 +70,11 @@ impl Deed {
         Self::new(path, What::RemoveFolder)
     }
 
+    /// Kills every process of a group; it is well if there is none.
+    pub fn end_group(leader: i32) -> Self {
+        Self { path: CString::default(), what: What::EndGroup(leader) }
+    }
+
     fn new(path: &Path, what: What) -> io::Result<Self> {
         Ok(Self { path: CString::new(path.as_os_str().as_bytes())?, what })
     }
@@ -83,6 +89,8 @@ impl Deed {
             What::RemoveFile => absent_is_well(unsafe { libc::unlink(path) }),
             // SAFETY: own-buffer: a zero-terminated string.
             What::RemoveFolder => absent_is_well(unsafe { libc::rmdir(path) }),
+            // SAFETY: kernel-checks.
+            What::EndGroup(leader) => absent_is_well(unsafe { libc::kill(-leader, libc::SIGKILL) }),
         }
     }
 }
@@ -134,7 +142,7 @@ fn write_file(path: *const libc::c_char, text: &[u8]) -> io::Result<()> {
 
 fn absent_is_well(result: libc::c_int) -> io::Result<()> {
     match check(result.into()) {
-        Err(e) if e.raw_os_error() == Some(libc::ENOENT) => Ok(()),
+        Err(e) if matches!(e.raw_os_error(), Some(libc::ENOENT | libc::ESRCH)) => Ok(()),
         result => result.map(drop),
     }
 }

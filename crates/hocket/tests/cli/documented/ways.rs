@@ -46,6 +46,11 @@ const SKIPPED: &[(&str, &str)] = &[
         "hocket plugin save clap:org.example.synth",
         "the plug-in is made up; tests/cli/plugins.rs saves the state of the tests' own",
     ),
+    ("hocket lab run --guest", "the program is the reader's; tests/cli/guests.rs measures some"),
+    (
+        "hocket lab run affinity --guest",
+        "the command is the reader's; tests/cli/guests.rs measures one",
+    ),
     ("hocket plugin check build/mine.clap", "the plug-in is the reader's"),
     ("hocket plugin check mine.lv2", "the plug-in is the reader's"),
     ("cc", "the program is the reader's; hocket-c/tests/c_programs.rs builds those of examples/c"),

@@ -1,0 +1,236 @@
+//! `openmp`: the Mandelbrot picture by OpenMP's loops, in a C program, beside own threads here.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use hocket_files::ScratchFolder;
+use hocket_kernels::mandelbrot::{View, Writing};
+
+use super::drawing::{Drawing, THREADS, VIEW};
+use super::guest::{CPU_TIME, OVERHEAD, TIME, overhead, samples};
+use crate::guest::{Stage, Turn, command, tools};
+use crate::harness::{
+    About, Check, Contrast, Design, Experiment, Fault, Host, NotMeasurable, Opened, Parameter,
+    Results, Rounds, Sample, Section, Sentence, Size, Variant, contrast_sentences,
+};
+
+/// See [`About`].
+pub struct OpenMp;
+
+static ABOUT: About = About {
+    id: "openmp",
+    section: Section::Programs,
+    question: "How fast are OpenMP's loops, compared with own threads?",
+    origin: "a study of thread scaling of 2006, test cases 1, 7, 8 and 10: the picture in 1 to 512 threads, on one of \
+             the CPUs, and by JOMP, OpenMP-like directives for Java",
+    method: "A C program, which the lab builds with gcc, draws the Mandelbrot set in 1016 by 718 pixels, row by row, with an \
+             OpenMP loop: `static` gives each thread one piece of the picture, `dynamic` gives the next row to the thread that is \
+             free, `guided` gives shrinking pieces. At the end of a loop threads wait as libgomp sees fit; `spinning` waits \
+             actively (OMP_WAIT_POLICY), as JOMP did, and `sleeping` passively. `one-cpu` is a program that was started on one CPU. `own` is the lab's own kernel: threads that take the \
+             next row. Threads of OpenMP are started before the time begins and are ended after it. The checksum of \
+             each picture must be that of the lab.",
+    limits: "One compiler's OpenMP, libgomp, and one optimization level, -O2. gcc and the compiler of the lab may make other \
+             instructions of the same loop: compare `static 1` with `own 1` before you compare more threads.",
+    metrics: &[TIME, OVERHEAD, CPU_TIME],
+    parameters: &[Parameter::new("view", &VIEW), Parameter::new("threads", &THREADS)],
+};
+
+/// The program.
+const SOURCE: &str = include_str!("../../../../guests/openmp/guest.c");
+
+/// How threads wait at the end of a loop: name, and what the environment says.
+const WAITS: [(&str, Option<&str>); 3] = [
+    ("default", None),
+    ("spinning", Some("OMP_WAIT_POLICY=active")),
+    ("sleeping", Some("OMP_WAIT_POLICY=passive")),
+];
+
+/// Not another way to wait, but a program with one CPU.
+const ONE_CPU: &str = "one-cpu";
+
+/// What the lab draws itself.
+const OWN: &str = "own";
+
+impl Experiment for OpenMp {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn design(&self, host: &Host, size: Size) -> Result<Design, NotMeasurable> {
+        tools::c_compiler()?;
+        Ok(design(&host.cpus, size))
+    }
+
+    fn open(&self, _: &Host, _: Size, _: &Design) -> Opened {
+        Err(NotMeasurable::new("the guest was not built"))
+    }
+
+    fn prepare(&self) -> Result<Option<ScratchFolder>, NotMeasurable> {
+        let folder = tools::folder()?;
+        tools::build_c(SOURCE, folder.path())?;
+        Ok(Some(folder))
+    }
+
+    fn open_prepared(
+        &self,
+        host: &Host,
+        size: Size,
+        design: &Design,
+        folder: Option<&Path>,
+    ) -> Opened {
+        let Some(folder) = folder else { return self.open(host, size, design) };
+        let mut troupe = Troupe::open(folder, host.cpus[0]).map_err(NotMeasurable::new)?;
+        let variants = design.variants.clone();
+        Ok(Box::new(move |variant: usize| troupe.turn(&variants[variant])))
+    }
+
+    fn turn_ms(&self) -> f64 {
+        30.0
+    }
+
+    fn findings(&self, results: &Results) -> Vec<Sentence> {
+        contrast_sentences(results).into_iter().chain(overhead(results)).collect()
+    }
+}
+
+fn design(on: &[u32], size: Size) -> Design {
+    let cpus = on.len();
+    let mut design = Design::facts(Vec::new(), Rounds::few(size));
+    let variant = |loop_: &str, threads: usize, wait: &str| {
+        let wait_in_name = if wait == WAITS[0].0 { String::new() } else { format!(" {wait}") };
+        Variant::new(format!("{loop_} {threads}{wait_in_name}"))
+            .with("loop", loop_)
+            .with("threads", threads)
+            .with("wait", wait)
+            .crowded_if(threads > cpus)
+    };
+    let default = WAITS[0].0;
+    // By as many threads as CPUs: loops, waits, and the lab's own threads.
+    let all = cpus.max(2);
+    let mut variants = vec![variant("static", all, default)];
+    variants.extend(["dynamic", "guided", OWN].map(|loop_| variant(loop_, all, default)));
+    variants.extend(WAITS[1..].iter().map(|(wait, _)| variant("static", all, wait)));
+    variants.push(variant("static", all, ONE_CPU).on(&on[..1], None).crowded());
+    design.group(TIME.name, variants);
+    // Scaling, as in the study.
+    let others: Vec<usize> = THREADS.into_iter().filter(|threads| *threads != all).collect();
+    for threads in others {
+        design.variants.push(variant("static", threads, default));
+        design.contrasts.push(Contrast::new(0, design.variants.len() - 1, TIME.name));
+    }
+    design.variants.push(variant(OWN, 1, default));
+    design.twinned()
+}
+
+/// A guest for each way of waiting, and the picture as it must be.
+struct Troupe {
+    /// In the order of [`WAITS`].
+    stages: Vec<Stage>,
+    one_cpu: Stage,
+    drawing: Drawing,
+}
+
+impl Troupe {
+    fn open(folder: &Path, cpu: u32) -> Result<Troupe, Fault> {
+        let program = folder.join("guest").to_string_lossy().into_owned();
+        let stage = |(_, setting): &(&str, Option<&str>)| {
+            let setting = setting.map(|setting| ["env".to_owned(), setting.to_owned()]);
+            let words: Vec<String> =
+                setting.into_iter().flatten().chain([program.clone()]).collect();
+            Stage::open(&words)
+        };
+        let stages = WAITS.iter().map(stage).collect::<Result<_, _>>()?;
+        let one_cpu = command::on(&[cpu], || Stage::open(&[&program]))?;
+        Ok(Troupe { stages, one_cpu, drawing: Drawing::of(VIEW)? })
+    }
+
+    fn turn(&mut self, variant: &Variant) -> Result<Vec<Sample>, Fault> {
+        let threads = variant.level("threads");
+        if variant.level("loop") == OWN {
+            let threads = threads.parse().map_err(Fault::new)?;
+            return self.own(threads);
+        }
+        let stage = WAITS.iter().position(|(wait, _)| *wait == variant.level("wait"));
+        let stage = match variant.level("wait") {
+            ONE_CPU => Some(&mut self.one_cpu),
+            _ => stage.and_then(|at| self.stages.get_mut(at)),
+        };
+        let stage = stage.ok_or_else(|| Fault::new("a variant of another version"))?;
+        let turn = stage.turn(&variant.name, &request(&VIEW, &variant.factors))?;
+        Ok(samples(&checked(turn, self.drawing.checksum())))
+    }
+
+    /// The same picture by this program.
+    fn own(&self, threads: usize) -> Result<Vec<Sample>, Fault> {
+        let mut samples = self.drawing.turn(threads, Writing::Unlocked)?;
+        samples.retain(|sample| ABOUT.metric(&sample.metric).is_some());
+        Ok(samples)
+    }
+}
+
+/// What a guest is asked: the picture, and what its variant is made of.
+pub(super) fn request(view: &View, factors: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    // Each float as the shortest text that is read as the same float.
+    let picture = [
+        ("width", view.width.to_string()),
+        ("height", view.height.to_string()),
+        ("limit", view.limit.to_string()),
+        ("centre_re", format!("{:?}", view.centre_re)),
+        ("centre_im", format!("{:?}", view.centre_im)),
+        ("step", format!("{:?}", view.step)),
+    ];
+    let picture = picture.into_iter().map(|(name, text)| (name.to_owned(), text));
+    picture.chain(factors.iter().map(|(name, level)| (name.clone(), level.clone()))).collect()
+}
+
+/// The same with the check of its picture.
+pub(super) fn checked(turn: Turn, checksum: u64) -> Turn {
+    let said = turn.answer.checksum.clone().unwrap_or_default();
+    let check = Check::equal("the checksum", said, format!("{checksum:016x}"));
+    Turn { check: turn.check.and(check), ..turn }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loops_waits_and_numbers_of_threads_are_compared() {
+        for cpus in [1, 2, 3, 8] {
+            let design = design(&(0..cpus).collect::<Vec<u32>>(), Size::Quick);
+            assert_eq!(design.fault(), None, "{cpus} CPUs");
+            assert!(design.index("static 512").is_some() && design.index("own 1").is_some());
+            for way in ["spinning", "sleeping", "one-cpu"] {
+                assert!(design.index(&format!("static {} {way}", cpus.max(2))).is_some());
+            }
+        }
+    }
+
+    #[test]
+    fn floats_come_back_from_a_request() {
+        let asked = request(&VIEW, &BTreeMap::new());
+        assert_eq!(asked["step"].parse::<f64>().unwrap(), VIEW.step);
+        assert_eq!((asked["width"].as_str(), asked["centre_im"].as_str()), ("1016", "0.0"));
+    }
+
+    #[test]
+    fn every_loop_draws_the_picture_of_the_lab() {
+        let folder = match OpenMp.prepare() {
+            Ok(folder) => folder.unwrap(),
+            Err(why) => {
+                println!("SKIPPED every_loop_draws_the_picture_of_the_lab: {why}");
+                return;
+            }
+        };
+        let cpus = Host::discover().unwrap().cpus;
+        let mut troupe = Troupe::open(folder.path(), cpus[0]).unwrap();
+        for variant in &design(&cpus, Size::Quick).variants {
+            let samples = troupe.turn(variant).unwrap();
+            assert_eq!(samples[0].check, Check::Passed, "{}", variant.name);
+            assert_eq!(samples[0].ops, 729_488);
+        }
+        let wrong =
+            Variant::new("wrong").with("loop", "none").with("threads", 2).with("wait", "default");
+        assert!(troupe.turn(&wrong).unwrap_err().0.contains("unknown loop"));
+    }
+}

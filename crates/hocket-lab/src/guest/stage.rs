@@ -1,0 +1,199 @@
+//! A guest that is there for a process start, and its turns.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use super::{Answer, Conversation, Hello, Request};
+use crate::harness::{Check, Fault, ledger};
+
+/// How long a guest may take until it has greeted.
+pub const START: Duration = Duration::from_secs(20);
+/// How long it may take for a round.
+pub const ROUND: Duration = Duration::from_secs(5);
+
+/// A guest that greeted.
+pub struct Stage {
+    /// The guest, or why there is none any more.
+    guest: Result<Conversation, Fault>,
+    /// What it can compare.
+    pub variants: Vec<String>,
+    rounds: u64,
+    /// The first checksum of each variant: all others must be equal.
+    checksums: BTreeMap<String, String>,
+    patience: Duration,
+}
+
+/// What came of a round.
+#[derive(Debug, Clone)]
+pub struct Turn {
+    /// What the guest says.
+    pub answer: Answer,
+    /// From the request's first byte to the answer's last.
+    pub waited_ns: u64,
+    /// CPU time of the guest in this time, where the system counts it.
+    pub cpu_ns: Option<u64>,
+    /// Whether its checksum is that of the variant's first round.
+    pub check: Check,
+}
+
+impl Stage {
+    /// Starts the guest and waits for its greeting.
+    ///
+    /// # Errors
+    /// It cannot be started, or says something else.
+    pub fn open<S: AsRef<std::ffi::OsStr>>(words: &[S]) -> Result<Stage, Fault> {
+        let mut guest = Conversation::start(words)?;
+        let line = guest.line(Instant::now() + START)?;
+        let hello =
+            Hello::read(&line).map_err(|fault| guest.fault(&format!("is unclear: {fault}")))?;
+        Ok(Stage {
+            guest: Ok(guest),
+            variants: hello.variants,
+            rounds: 0,
+            checksums: BTreeMap::new(),
+            patience: ROUND,
+        })
+    }
+
+    /// The same with another time for a round.
+    pub fn with_patience(self, patience: Duration) -> Stage {
+        Stage { patience, ..self }
+    }
+
+    /// One round of a variant.
+    ///
+    /// # Errors
+    /// The guest says why it has no figure; or what it did wrong. After a mistake it is ended, and every further round
+    /// fails with the same words.
+    pub fn turn(
+        &mut self,
+        variant: &str,
+        factors: &BTreeMap<String, String>,
+    ) -> Result<Turn, Fault> {
+        let round = self.rounds;
+        self.rounds += 1;
+        let asked = self.ask(&Request { round, variant, factors });
+        let (answer, waited_ns, cpu_ns) = match asked {
+            Ok(answered) => answered,
+            Err(fault) => {
+                self.guest = Err(fault.clone());
+                return Err(fault);
+            }
+        };
+        ledger::note_guest(cpu_ns.unwrap_or(0));
+        if let Some(why) = &answer.error {
+            return Err(Fault(format!(
+                "the guest cannot do this: {}",
+                super::protocol::shown(why)
+            )));
+        }
+        let check = self.check(variant, &answer);
+        Ok(Turn { answer, waited_ns, cpu_ns, check })
+    }
+
+    fn ask(&mut self, request: &Request<'_>) -> Result<(Answer, u64, Option<u64>), Fault> {
+        let guest = self.guest.as_mut().map_err(|fault| fault.clone())?;
+        if guest.is_ahead() {
+            return Err(guest.fault("says more than one line for a round"));
+        }
+        let line = serde_json::to_string(request).map_err(Fault::new)?;
+        let cpu_before = guest.cpu_ns();
+        let begun = Instant::now();
+        guest.say(&line)?;
+        let line = guest.line(begun + self.patience)?;
+        let waited_ns = begun.elapsed().as_nanos() as u64;
+        let cpu_ns =
+            guest.cpu_ns().zip(cpu_before).map(|(after, before)| after.saturating_sub(before));
+        let answer = Answer::read(&line, request.round, waited_ns)
+            .map_err(|fault| guest.fault(&format!("answers nonsense: {fault}")))?;
+        Ok((answer, waited_ns, cpu_ns))
+    }
+
+    fn check(&mut self, variant: &str, answer: &Answer) -> Check {
+        let Some(checksum) = &answer.checksum else {
+            return Check::None("the guest gives no checksum".into());
+        };
+        let first = self.checksums.entry(variant.into()).or_insert_with(|| checksum.clone());
+        match first == checksum {
+            true => Check::Passed,
+            false => {
+                let [first, now] = [&*first, checksum].map(|text| super::protocol::shown(text));
+                Check::Failed(format!("the checksum is {now}, and was {first} in the first round"))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Greets, and answers by `answer`, in which `$n` counts the rounds.
+    fn stage(answer: &str) -> Stage {
+        let script = format!(
+            "echo '{{\"hocket-guest\": 1, \"variants\": [\"a\", \"b\"]}}'; n=0; \
+             while read line; do {answer}; n=$((n+1)); done"
+        );
+        Stage::open(&["sh", "-c", &script]).unwrap().with_patience(Duration::from_secs(60))
+    }
+
+    fn turn(stage: &mut Stage) -> Result<Turn, Fault> {
+        stage.turn("a", &BTreeMap::new())
+    }
+
+    #[test]
+    fn rounds_are_answered_and_checked() {
+        let mut stage =
+            stage(r#"echo "{\"round\": $n, \"time_ns\": 1000, \"checksum\": \"$((n/2))\"}""#);
+        assert_eq!(stage.variants, ["a", "b"]);
+        let first = turn(&mut stage).unwrap();
+        assert!(first.answer.time_ns == 1000.0 && first.waited_ns > 0);
+        assert!(first.cpu_ns.is_some() && first.check == Check::Passed);
+        assert_eq!(turn(&mut stage).unwrap().check, Check::Passed);
+        let wrong = turn(&mut stage).unwrap().check;
+        assert!(
+            matches!(&wrong, Check::Failed(why) if why.contains("is 1, and was 0")),
+            "{wrong:?}"
+        );
+        let other = stage.turn("b", &BTreeMap::new()).unwrap().check;
+        assert_eq!(other, Check::Passed, "each variant has results of its own");
+    }
+
+    #[test]
+    fn what_a_guest_does_wrong_ends_it_and_is_said_every_time() {
+        for (answer, words) in [
+            ("echo rubbish", "answers nonsense: what it says is no answer"),
+            (r#"echo "{\"round\": 9, \"time_ns\": 1}""#, "answers round 9"),
+            ("echo why >&2; exit 3", "ended early (exit status: 3); it says: why"),
+        ] {
+            let mut stage = stage(answer);
+            let first = turn(&mut stage).unwrap_err();
+            assert!(first.0.contains(words), "{first}");
+            assert_eq!(turn(&mut stage).unwrap_err(), first);
+        }
+        let mut hanging = stage("sleep 1000").with_patience(Duration::from_millis(50));
+        assert!(turn(&mut hanging).unwrap_err().0.contains("does not answer in time"));
+        let mut chatty =
+            stage(r#"printf '{"round": 0, "time_ns": 1}\n{"round": 1, "time_ns": 1}\n'"#);
+        turn(&mut chatty).unwrap();
+        let said = turn(&mut chatty);
+        // Both lines may come in one piece, or the second one answers a round that it is not for.
+        assert!(said.is_ok() || said.unwrap_err().0.contains("more than one line"));
+    }
+
+    #[test]
+    fn a_guest_that_cannot_do_a_round_goes_on() {
+        let answer = r#"if [ $n = 0 ]; then echo '{"round": 0, "error": "no memory"}'; \
+            else echo "{\"round\": $n, \"time_ns\": 1}"; fi"#;
+        let mut stage = stage(answer);
+        assert!(turn(&mut stage).unwrap_err().0.contains("cannot do this: no memory"));
+        assert!(turn(&mut stage).is_ok());
+    }
+
+    #[test]
+    fn greetings_that_are_none_are_refused() {
+        let refused = |script: &str| Stage::open(&["sh", "-c", script]).err().unwrap().0;
+        assert!(refused("echo hello").contains("the first line is no greeting"));
+        assert!(refused("exit 4").contains("exit status: 4"));
+    }
+}

@@ -1,0 +1,494 @@
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ForkJoinPool;
+import java.util.concurrent.ForkJoinTask;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.IntStream;
+
+/**
+ * A guest of Hocket's lab: the study of 2006 on Java threads, on the JVM of today.
+ *
+ * <p>It speaks the lab's protocol (docs/lab.md, "Programs of your own"): a line of JSON for each round, and a line back.
+ * One file without libraries, so that javac alone builds it.
+ */
+public final class Guest {
+    private static final int MOST_THREADS = 4096;
+    private static final int MOST_PIXELS = 1 << 24;
+
+    private Guest() {}
+
+    public static void main(String[] arguments) throws IOException {
+        say("{\"hocket-guest\": 1}");
+        BufferedReader input = new BufferedReader(new InputStreamReader(System.in));
+        for (String line = input.readLine(); line != null; line = input.readLine()) {
+            long readAt = System.nanoTime();
+            Asked asked = new Asked(line);
+            String round = asked.number("round");
+            try {
+                String answer = "{\"round\": " + round + answer(asked);
+                say(answer + ", \"busy_ns\": " + (System.nanoTime() - readAt) + "}");
+            } catch (Exception | OutOfMemoryError problem) {
+                String why = String.valueOf(problem).replaceAll("[^A-Za-z0-9 .:_-]", " ");
+                say("{\"round\": " + round + ", \"error\": \"" + why + "\"}");
+            }
+        }
+    }
+
+    private static void say(String line) {
+        System.out.println(line);
+        System.out.flush();
+    }
+
+    private static String answer(Asked asked) throws Exception {
+        switch (asked.text("work")) {
+            case "picture":
+                return new Drawing(asked).turn();
+            case "counter":
+                return new Counting(asked).turn();
+            case "start":
+                return start(asked);
+            case "priorities":
+                return priorities();
+            default:
+                throw new IllegalArgumentException("unknown work");
+        }
+    }
+
+    static String took(long timeNs, long ops) {
+        return ", \"time_ns\": " + Math.max(timeNs, 1) + ", \"ops\": " + ops;
+    }
+
+    /** A line of the lab, whose values are numbers and texts without quotes. */
+    private static final class Asked {
+        private final String line;
+
+        Asked(String line) {
+            this.line = line;
+        }
+
+        String text(String name) {
+            Matcher found = Pattern.compile("\"" + name + "\"\\s*:\\s*\"([^\"]*)\"").matcher(line);
+            return found.find() ? found.group(1) : "";
+        }
+
+        String number(String name) {
+            Matcher found = Pattern.compile("\"" + name + "\"\\s*:\\s*(\\d+)").matcher(line);
+            return found.find() ? found.group(1) : "0";
+        }
+
+        int whole(String name, int most) {
+            int value = Integer.parseInt(text(name));
+            if (value < 1 || value > most) {
+                throw new IllegalArgumentException(name + " out of range");
+            }
+            return value;
+        }
+
+        double real(String name) {
+            return Double.parseDouble(text(name));
+        }
+    }
+
+    // --- threads that start together ------------------------------------------------------------------------------
+
+    /** A thread of this kind, not started. Virtual ones came with Java 21; this is compiled by older ones too. */
+    private static Thread thread(String kind, Runnable work) throws ReflectiveOperationException {
+        if (kind.equals("platform")) {
+            Thread thread = new Thread(work);
+            thread.setDaemon(true);
+            return thread;
+        }
+        Object builder = Thread.class.getMethod("ofVirtual").invoke(null);
+        Class<?> type = Class.forName("java.lang.Thread$Builder");
+        return (Thread) type.getMethod("unstarted", Runnable.class).invoke(builder, work);
+    }
+
+    /**
+     * Nanoseconds from the moment when all threads may begin to the end of the last one; without starting them.
+     *
+     * @param priority of platform threads; 0 leaves it to the JVM
+     */
+    private static long together(String kind, int threads, int priority, Runnable work) throws Exception {
+        CountDownLatch there = new CountDownLatch(threads);
+        CountDownLatch begin = new CountDownLatch(1);
+        CountDownLatch done = new CountDownLatch(threads);
+        Runnable part = () -> {
+            there.countDown();
+            try {
+                begin.await();
+                work.run();
+            } catch (InterruptedException ended) {
+                Thread.currentThread().interrupt();
+            } finally {
+                done.countDown();
+            }
+        };
+        List<Thread> started = new ArrayList<>();
+        try {
+            for (int number = 0; number < threads; number++) {
+                Thread thread = thread(kind, part);
+                if (priority > 0) {
+                    thread.setPriority(priority);
+                }
+                thread.start();
+                started.add(thread);
+            }
+        } catch (OutOfMemoryError noMore) {
+            started.forEach(Thread::interrupt);
+            throw noMore;
+        }
+        there.await();
+        long before = System.nanoTime();
+        begin.countDown();
+        done.await();
+        long time = System.nanoTime() - before;
+        for (Thread thread : started) {
+            thread.join();
+        }
+        return time;
+    }
+
+    // --- the picture ----------------------------------------------------------------------------------------------
+
+    /** How a pixel is written. It needs no protection: no two threads write the same one. */
+    private interface Writing {
+        void write(int pixel, int iterations);
+    }
+
+    private static final class Drawing {
+        private final int width;
+        private final int height;
+        private final int limit;
+        private final double centreRe;
+        private final double centreIm;
+        private final double step;
+        private final String kind;
+        private final String protection;
+        private final int threads;
+        private final int priority;
+        private final int[] pixels;
+
+        private int counted;
+        private final AtomicInteger atomic = new AtomicInteger();
+        private final LongAdder adder = new LongAdder();
+        private final ReentrantLock lock = new ReentrantLock();
+
+        /** A lock for each pixel; made once, since they have no state between rounds. */
+        private static Object[] locks = new Object[0];
+
+        Drawing(Asked asked) {
+            width = asked.whole("width", MOST_PIXELS);
+            height = asked.whole("height", MOST_PIXELS / width);
+            limit = asked.whole("limit", Integer.MAX_VALUE);
+            centreRe = asked.real("centre_re");
+            centreIm = asked.real("centre_im");
+            step = asked.real("step");
+            kind = asked.text("kind");
+            protection = asked.text("writing");
+            threads = asked.whole("threads", MOST_THREADS);
+            String asks = asked.text("priority");
+            priority = asks.isEmpty() ? 0 : asked.whole("priority", Thread.MAX_PRIORITY);
+            pixels = new int[width * height];
+            if (protection.startsWith("pixel-locks") && locks.length < pixels.length) {
+                locks = new Object[pixels.length];
+                for (int pixel = 0; pixel < locks.length; pixel++) {
+                    locks[pixel] = new Object();
+                }
+            }
+        }
+
+        String turn() throws Exception {
+            long time = draw(writing());
+            long all = pixels.length;
+            long seen = counted + atomic.get() + adder.sum();
+            String count = protection.equals("unlocked") ? "" : ", \"counted\": " + seen;
+            return took(time, all) + count + ", \"checksum\": \"" + String.format("%016x", checksum()) + "\"";
+        }
+
+        private Writing writing() {
+            switch (protection) {
+                case "unlocked":
+                    return (pixel, iterations) -> pixels[pixel] = iterations;
+                case "synchronized":
+                    return this::writeSynchronized;
+                case "reentrant":
+                    return (pixel, iterations) -> {
+                        lock.lock();
+                        try {
+                            counted++;
+                            pixels[pixel] = iterations;
+                        } finally {
+                            lock.unlock();
+                        }
+                    };
+                case "pixel-locks":
+                    return (pixel, iterations) -> {
+                        countOne();
+                        writeUnderItsLock(pixel, iterations);
+                    };
+                case "pixel-locks-atomic":
+                    return (pixel, iterations) -> {
+                        atomic.incrementAndGet();
+                        writeUnderItsLock(pixel, iterations);
+                    };
+                case "pixel-locks-adder":
+                    return (pixel, iterations) -> {
+                        adder.increment();
+                        writeUnderItsLock(pixel, iterations);
+                    };
+                default:
+                    throw new IllegalArgumentException("unknown writing");
+            }
+        }
+
+        /** The study's method: one lock around counting and writing. */
+        private synchronized void writeSynchronized(int pixel, int iterations) {
+            counted++;
+            pixels[pixel] = iterations;
+        }
+
+        private synchronized void countOne() {
+            counted++;
+        }
+
+        private void writeUnderItsLock(int pixel, int iterations) {
+            synchronized (locks[pixel]) {
+                pixels[pixel] = iterations;
+            }
+        }
+
+        private long draw(Writing writing) throws Exception {
+            switch (kind) {
+                case "stream":
+                    return drawByStream(writing);
+                case "fork-join":
+                    return drawByForkJoin(writing);
+                default:
+                    AtomicInteger next = new AtomicInteger();
+                    return together(kind, threads, priority, () -> {
+                        for (int row = next.getAndIncrement(); row < height; row = next.getAndIncrement()) {
+                            drawRow(row, writing);
+                        }
+                    });
+            }
+        }
+
+        private long drawByStream(Writing writing) {
+            long before = System.nanoTime();
+            IntStream.range(0, height).parallel().forEach(row -> drawRow(row, writing));
+            return System.nanoTime() - before;
+        }
+
+        /** JOMP's static loop: a piece for each thread, and a join that waits busily. */
+        private long drawByForkJoin(Writing writing) throws Exception {
+            ForkJoinPool pool = new ForkJoinPool(threads);
+            try {
+                long before = System.nanoTime();
+                List<ForkJoinTask<?>> pieces = new ArrayList<>();
+                for (int number = 0; number < threads; number++) {
+                    int from = (int) ((long) height * number / threads);
+                    int to = (int) ((long) height * (number + 1) / threads);
+                    pieces.add(pool.submit(() -> {
+                        for (int row = from; row < to; row++) {
+                            drawRow(row, writing);
+                        }
+                    }));
+                }
+                for (ForkJoinTask<?> piece : pieces) {
+                    while (!piece.isDone()) {
+                        Thread.onSpinWait();
+                    }
+                    piece.join();
+                }
+                return System.nanoTime() - before;
+            } finally {
+                pool.shutdown();
+                pool.awaitTermination(10, TimeUnit.SECONDS);
+            }
+        }
+
+        private void drawRow(int row, Writing writing) {
+            double im = centreIm - (row - (height - 1.0) / 2.0) * step;
+            for (int column = 0; column < width; column++) {
+                double re = centreRe + (column - (width - 1.0) / 2.0) * step;
+                writing.write(row * width + column, escape(re, im, limit));
+            }
+        }
+
+        /** Iterations of z^2 + c, from z = 0, until |z| > 2; Java rounds every operation as IEEE 754 says. */
+        private static int escape(double re, double im, int limit) {
+            double x = 0.0;
+            double y = 0.0;
+            int iterations = 0;
+            while (iterations < limit) {
+                double xx = x * x;
+                double yy = y * y;
+                if (xx + yy > 4.0) {
+                    break;
+                }
+                y = 2.0 * x * y + im;
+                x = xx - yy + re;
+                iterations++;
+            }
+            return iterations;
+        }
+
+        /** FNV-1a over 64-bit words, as the lab's own checksum of a picture. */
+        private long checksum() {
+            long sum = 0xcbf29ce484222325L;
+            sum = (sum ^ width) * 0x100000001b3L;
+            sum = (sum ^ height) * 0x100000001b3L;
+            for (int pixel : pixels) {
+                sum = (sum ^ pixel) * 0x100000001b3L;
+            }
+            return sum;
+        }
+    }
+
+    // --- a counter that all threads share -------------------------------------------------------------------------
+
+    private static final class Counting {
+        private final String way;
+        private final int threads;
+        private final int each;
+
+        private long counted;
+        private final AtomicInteger atomic = new AtomicInteger();
+        private final LongAdder adder = new LongAdder();
+        private final ReentrantLock lock = new ReentrantLock();
+
+        Counting(Asked asked) {
+            way = asked.text("counter");
+            threads = asked.whole("threads", MOST_THREADS);
+            each = asked.whole("increments", 1 << 24) / threads;
+        }
+
+        String turn() throws Exception {
+            long time = together("platform", threads, 0, work());
+            long sum = counted + atomic.get() + adder.sum();
+            return took(time, (long) each * threads) + ", \"counted\": " + sum;
+        }
+
+        private Runnable work() {
+            switch (way) {
+                case "synchronized":
+                    return () -> {
+                        for (int n = 0; n < each; n++) {
+                            addSynchronized();
+                        }
+                    };
+                case "reentrant":
+                    return () -> {
+                        for (int n = 0; n < each; n++) {
+                            lock.lock();
+                            try {
+                                counted++;
+                            } finally {
+                                lock.unlock();
+                            }
+                        }
+                    };
+                case "atomic":
+                    return () -> {
+                        for (int n = 0; n < each; n++) {
+                            atomic.incrementAndGet();
+                        }
+                    };
+                case "adder":
+                    return () -> {
+                        for (int n = 0; n < each; n++) {
+                            adder.increment();
+                        }
+                    };
+                default:
+                    throw new IllegalArgumentException("unknown counter");
+            }
+        }
+
+        private synchronized void addSynchronized() {
+            counted++;
+        }
+    }
+
+    // --- threads as such ------------------------------------------------------------------------------------------
+
+    /** So many threads that are there at once: the time from the first one's start until all are there. */
+    private static String start(Asked asked) throws Exception {
+        String kind = asked.text("kind");
+        int threads = asked.whole("threads", MOST_THREADS);
+        CountDownLatch there = new CountDownLatch(threads);
+        CountDownLatch end = new CountDownLatch(1);
+        List<Thread> started = new ArrayList<>();
+        long before = System.nanoTime();
+        try {
+            for (int number = 0; number < threads; number++) {
+                Thread thread = thread(kind, () -> {
+                    there.countDown();
+                    try {
+                        end.await();
+                    } catch (InterruptedException ended) {
+                        Thread.currentThread().interrupt();
+                    }
+                });
+                thread.start();
+                started.add(thread);
+            }
+            there.await();
+            return took(System.nanoTime() - before, threads) + ", \"counted\": " + started.size();
+        } finally {
+            end.countDown();
+            for (Thread thread : started) {
+                thread.join();
+            }
+        }
+    }
+
+    /** The nice value that the system reports for a thread of each priority, and for one whose priority nobody set. */
+    private static String priorities() throws Exception {
+        int[] nice = new int[Thread.MAX_PRIORITY + 1];
+        long before = System.nanoTime();
+        for (int priority = 0; priority <= Thread.MAX_PRIORITY; priority++) {
+            int own = priority;
+            Thread thread = new Thread(() -> nice[own] = niceOfThisThread());
+            if (priority > 0) {
+                thread.setPriority(priority);
+            }
+            thread.start();
+            thread.join();
+        }
+        long time = System.nanoTime() - before;
+        StringBuilder told = new StringBuilder(took(time, nice.length));
+        for (int priority = 0; priority <= Thread.MAX_PRIORITY; priority++) {
+            if (nice[priority] == UNKNOWN) {
+                throw new IOException("the system does not tell the nice value of a thread");
+            }
+            String name = priority > 0 ? String.valueOf(priority) : "unset";
+            told.append(", \"nice-").append(name).append("\": ").append(nice[priority]);
+        }
+        return told.toString();
+    }
+
+    private static final int UNKNOWN = 99;
+
+    /** Field 19 of proc(5)'s stat, counted after the name, which may hold blanks and brackets. */
+    private static int niceOfThisThread() {
+        try {
+            String stat = Files.readString(Path.of("/proc/thread-self/stat"));
+            String[] fields = stat.substring(stat.lastIndexOf(')') + 2).split(" ");
+            return Integer.parseInt(fields[19 - 3]);
+        } catch (IOException | RuntimeException unreadable) {
+            return UNKNOWN;
+        }
+    }
+}
