@@ -44,10 +44,12 @@ fn at_its_own_pitch_a_sample_plays_as_it_is() {
     assert_eq!(left, right);
 }
 
+/// Key, generators, the pitch in cents from the sample's own.
+type OfKey<'a> = (i8, &'a [(u16, i16)], f64);
+
 #[test]
 fn every_key_has_its_pitch() {
-    // Key, generators, the pitch in cents from the sample's own.
-    let cases: [(i8, &[(u16, i16)], f64); 8] = [
+    let cases: [OfKey; 8] = [
         (81, &[], 1200.0),
         (57, &[], -1200.0),
         (70, &[], 100.0),
@@ -253,12 +255,15 @@ fn banks() -> Font {
     }
 }
 
+/// Channel, what it hears before the note, the level of the preset that plays.
+type OfChannel<'a> = (u8, &'a [(u32, EventKind)], f64);
+
 #[test]
 fn programs_and_banks_choose_the_preset_and_channel_10_the_drums() {
     let font = banks();
     let program = |channel: u8, program| (0, midi(&[0xc0 | channel, program]));
     let bank = |channel: u8, bank| (0, midi(&[0xb0 | channel, 0, bank]));
-    let cases: [(u8, &[(u32, EventKind)], f64); 9] = [
+    let cases: [OfChannel; 9] = [
         (0, &[], 0.125),
         (0, &[program(0, 7)], 0.25),
         (0, &[bank(0, 5), program(0, 7)], 0.375),

@@ -246,7 +246,8 @@ impl Operation for Latency {
         let at = black_box(at);
         let ns = now_ns() - start_ns;
         let expected = (before + times % self.places) % self.places;
-        let right = at % self.stride as u64 == 0 && Latency::rank(words, at) == expected;
+        let is_place = at.is_multiple_of(self.stride as u64);
+        let right = is_place && Latency::rank(words, at) == expected;
         self.at = at;
         Ok(Ran { ns, times, right: if right { times } else { 0 }, without_switches_ns: 0 })
     }
@@ -282,7 +283,7 @@ mod tests {
             }
         }
         let mut chain = Latency::over(4096, 64, WalkOrder::Random).unwrap();
-        let mut passed = vec![false; 64];
+        let mut passed = [false; 64];
         for _ in 0..64 {
             passed[chain.at as usize / 8] = true;
             chain.run(1).unwrap();

@@ -161,13 +161,13 @@ fn keep_busy(cpu: u32) -> Result<Child, String> {
     let work = || {
         let placed = mask.as_ref().map_or(Ok(()), CpuMask::take);
         let ready = Report::of(&placed.map(|()| Ran::default()));
-        if calls::write_all(tell.as_raw_fd(), &ready.bytes()).is_err() {
+        let told = calls::write_all(tell.as_raw_fd(), &ready.bytes());
+        if told.is_err() || ready.error != 0 {
             return 1;
         }
-        while ready.error == 0 {
+        loop {
             std::hint::black_box(kernel.run(PIECE));
         }
-        1
     };
     // SAFETY: CHILD: a kernel allocates nothing and does not call the system.
     let child = unsafe { fork(work) }.map_err(|error| error.to_string())?;
