@@ -16,7 +16,7 @@ use crate::output::{print, tell};
 /// code 2; where none has mistakes and one cannot be looked at here, with 3.
 pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     if args.soundfont.is_some() && !args.sessions.iter().any(|path| is_midi(path)) {
-        let cause = "--soundfont: none of these is a MIDI file (.mid); leave it out";
+        let cause = "--soundfont: no MIDI file (.mid) is among these; leave it out";
         return Err(Failure::bad_input(cause));
     }
     let topology = topology()?;
