@@ -2,25 +2,25 @@
 #![cfg(target_os = "linux")]
 
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use hocket_kernels::system::{CreatedFiles, Operation, run_here, run_in_processes};
 
 #[test]
 fn files_are_whole_and_then_gone() {
-    let folder = folder("whole");
+    let temporary = tempfile::tempdir().unwrap();
+    let folder = temporary.path();
     for bytes in [0, 10_240] {
         for (times, files) in [
-            (103, CreatedFiles::made(&folder, "a", bytes).unwrap()),
-            (3, CreatedFiles::removed(&folder, "b", bytes).unwrap()),
+            (103, CreatedFiles::made(folder, "a", bytes).unwrap()),
+            (3, CreatedFiles::removed(folder, "b", bytes).unwrap()),
         ] {
             let mut files: [Box<dyn Operation>; 1] = [Box::new(files)];
             let ran = run_in_processes(&mut files, &[&[]], None, times).unwrap();
             assert_eq!((ran[0].times, ran[0].right), (times, times));
         }
     }
-    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
-    std::fs::remove_dir(folder).unwrap();
+    assert_eq!(std::fs::read_dir(folder).unwrap().count(), 0);
 }
 
 #[test]
@@ -31,16 +31,10 @@ fn a_folder_that_is_not_there_is_told() {
 
 #[test]
 fn what_a_killed_run_has_left_is_removed() {
-    let folder = folder("left");
+    let temporary = tempfile::tempdir().unwrap();
+    let folder = temporary.path();
     std::fs::write(folder.join("a-00"), "left").unwrap();
-    let mut files = CreatedFiles::made(&folder, "a", 1).unwrap();
+    let mut files = CreatedFiles::made(folder, "a", 1).unwrap();
     assert_eq!(run_here(&mut files, 1).unwrap().right, 1);
-    std::fs::remove_dir(folder).unwrap();
-}
-
-fn folder(name: &str) -> PathBuf {
-    let name = format!("hocket-kernels-{name}-{}", std::process::id());
-    let folder = std::env::temp_dir().join(name);
-    std::fs::create_dir(&folder).unwrap();
-    folder
+    assert_eq!(std::fs::read_dir(folder).unwrap().count(), 0);
 }

@@ -152,9 +152,12 @@ pub(crate) fn duplicate(file: RawFd) -> io::Result<OwnedFd> {
 /// Whether there is something to read, or the other end is gone, within so many milliseconds.
 pub(crate) fn readable_within(file: RawFd, ms: libc::c_int) -> io::Result<bool> {
     let mut asked = libc::pollfd { fd: file, events: libc::POLLIN, revents: 0 };
+    let end_ns = now_ns() + ms.max(0) as u64 * 1_000_000;
     loop {
+        // A signal ends the call, and not the time.
+        let left_ms = end_ns.saturating_sub(now_ns()) / 1_000_000;
         // SAFETY: own-buffer: one struct.
-        match check(unsafe { libc::poll(&mut asked, 1, ms) }) {
+        match check(unsafe { libc::poll(&mut asked, 1, left_ms as libc::c_int) }) {
             Ok(ready) => return Ok(ready > 0),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),

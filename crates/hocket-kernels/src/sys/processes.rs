@@ -75,7 +75,14 @@ const NOT_EXECUTED: libc::c_int = 127;
 ///
 /// # Safety
 /// CHILD holds for `work`.
+///
+/// # Errors
+/// There is no room for a process, or the system waits for children of this one by itself (SIGCHLD is ignored, as a parent may
+/// leave it): then nobody could know how one ended, nor whether its number is another's by now.
 pub(crate) unsafe fn fork(work: impl FnOnce() -> libc::c_int) -> io::Result<Child> {
+    if reaps_by_itself()? {
+        return Err(io::Error::from_raw_os_error(libc::ECHILD));
+    }
     let parent = process_id();
     // SAFETY: CHILD, by the caller and by the few calls here.
     match unsafe { libc::fork() } {
@@ -83,8 +90,7 @@ pub(crate) unsafe fn fork(work: impl FnOnce() -> libc::c_int) -> io::Result<Chil
             let _end = NoUnwinding;
             // SAFETY: CHILD: two system calls.
             unsafe {
-                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong);
-                if parent_id() != parent {
+                if !ends_with_parent() || parent_id() != parent {
                     libc::_exit(ORPHANED);
                 }
             }
@@ -93,6 +99,21 @@ pub(crate) unsafe fn fork(work: impl FnOnce() -> libc::c_int) -> io::Result<Chil
             unsafe { libc::_exit(code) }
         }
         child => check(child).map(Child),
+    }
+}
+
+/// Whether the calling process ends with the thread that started it.
+fn ends_with_parent() -> bool {
+    // SAFETY: kernel-checks.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong) == 0 }
+}
+
+fn reaps_by_itself() -> io::Result<bool> {
+    // SAFETY: all-zero is a valid sigaction; own-buffer; null: nothing is changed.
+    unsafe {
+        let mut now: libc::sigaction = std::mem::zeroed();
+        check(libc::sigaction(libc::SIGCHLD, ptr::null(), &mut now))?;
+        Ok(now.sa_sigaction == libc::SIG_IGN || now.sa_flags & libc::SA_NOCLDWAIT != 0)
     }
 }
 
@@ -155,8 +176,9 @@ impl Program {
         self.strings.first().map_or(ptr::null(), |path| path.as_ptr())
     }
 
-    /// Becomes the program, or ends.
+    /// Becomes the program, or ends. A program that hangs ends with the process that started it.
     fn execute(&self) -> ! {
+        ends_with_parent();
         // SAFETY: program. The call is async-signal-safe, and so is the end.
         unsafe {
             libc::execve(self.path(), self.arguments.as_ptr(), EMPTY.as_ptr());
@@ -256,9 +278,12 @@ mod tests {
         .unwrap();
         drop(tell);
         let mut said = [0];
+        let is_told = || crate::sys::calls::readable_within(heard.as_raw_fd(), 60_000).unwrap();
+        assert!(is_told(), "no inner one");
         crate::sys::calls::read_exact(heard.as_raw_fd(), &mut said).unwrap();
         drop(outer);
         // The end of what can be read: nobody is left who could write.
+        assert!(is_told(), "somebody lives on");
         let end = crate::sys::calls::read_exact(heard.as_raw_fd(), &mut said);
         assert_eq!(end.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
     }

@@ -6,6 +6,7 @@ mod sockets;
 mod told;
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use hocket_kernels::system::{Operation, Ran, run_here, run_in_processes};
@@ -109,7 +110,7 @@ impl Experiment for Kernel {
         let site = Site::default();
         let caches = told::caches(host);
         for primitive in Primitive::all(size) {
-            if let Some(why) = primitive.refusal(&site) {
+            if let Some(why) = refused_here(primitive, &site) {
                 note_missing(&mut design, primitive.family(), why);
                 continue;
             }
@@ -151,12 +152,20 @@ impl Experiment for Kernel {
     fn open(&self, _: &Host, size: Size, design: &Design) -> Opened {
         let turns = design.each(Turn::of)?;
         let mut bench = Bench::default();
+        // What fails here fails in its own turns; the others are measured.
+        let mut failed: BTreeMap<String, Fault> = BTreeMap::new();
         for turn in &turns {
-            bench.calibrate(turn, size.of(TURN)).map_err(NotMeasurable::new)?;
+            if let Err(fault) = bench.calibrate(turn, size.of(TURN)) {
+                failed.insert(turn.primitive.name(), fault);
+            }
         }
         Ok(Box::new(move |variant: usize| {
             let turn = &turns[variant];
-            let times = bench.times.get(&turn.primitive.name()).copied().unwrap_or(1);
+            let name = turn.primitive.name();
+            let Some(times) = bench.times.get(&name).copied() else {
+                let fault = failed.get(&name).cloned();
+                return Err(fault.unwrap_or_else(|| Fault::new("it was not tried")));
+            };
             let ran = bench.run(turn, times)?;
             Ok(samples(turn.primitive, &ran))
         }))
@@ -173,6 +182,14 @@ impl Experiment for Kernel {
     fn historic(&self) -> Vec<Historic> {
         told::HISTORIC.to_vec()
     }
+}
+
+/// Why a primitive cannot be had here. Each is tried once in the life of this process: several commands ask for the design
+/// more than once.
+fn refused_here(primitive: Primitive, site: &Site) -> Option<String> {
+    static KNOWN: Mutex<BTreeMap<String, Option<String>>> = Mutex::new(BTreeMap::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    known.entry(primitive.name()).or_insert_with(|| primitive.refusal(site)).clone()
 }
 
 /// Once for each reason.
@@ -240,6 +257,10 @@ impl Bench {
             false => run_in_processes(used, &places, busy, times)
                 .map_err(|why| Fault(format!("{name}: {why}")))?,
         };
+        if turn.primitive.is_memory() {
+            // Its memory is full: those of other seats are made anew when they are needed.
+            operations.truncate(1);
+        }
         self.operations.insert(name, operations);
         Ok(ran)
     }
@@ -344,7 +365,8 @@ mod tests {
             };
             for sample in samples(turn.primitive, &ran) {
                 assert_eq!(sample.check, Check::Passed, "{}", variant.name);
-                assert!(sample.value > 0.0 && sample.ops >= 3, "{}: {sample:?}", variant.name);
+                // A coarse clock may see no time.
+                assert!(sample.value >= 0.0 && sample.ops >= 3, "{}: {sample:?}", variant.name);
             }
         }
     }

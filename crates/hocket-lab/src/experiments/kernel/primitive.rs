@@ -190,6 +190,11 @@ impl Primitive {
         )
     }
 
+    /// Whether it is about memory, and needs a piece of its own.
+    pub(super) fn is_memory(self) -> bool {
+        matches!(self, P::Memory(..) | P::LoadsRandom(_) | P::LoadsForward(_))
+    }
+
     /// Whether the machine may lack the memory for one on each seat.
     pub(super) fn is_large(self) -> bool {
         matches!(self, P::Memory(_, kib) | P::LoadsRandom(kib) if kib > LARGE_KIB)
@@ -256,7 +261,7 @@ impl Primitive {
 
     /// Why it cannot be had here, if so. It is done once; loads and memory always can.
     pub(super) fn refusal(self, site: &Site) -> Option<String> {
-        if matches!(self, P::Memory(..) | P::LoadsRandom(_) | P::LoadsForward(_)) {
+        if self.is_memory() {
             return None;
         }
         let tried = self.operation(site, 0).and_then(|operation| {
