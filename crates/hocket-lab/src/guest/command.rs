@@ -10,7 +10,7 @@ use hocket_machine::process::{self, GroupEnd};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::conversation::{Complaints, end_by_force, is_ready};
-use super::protocol::shown;
+use super::protocol::name_of;
 use crate::harness::Fault;
 
 /// How often its threads are looked at, and whether it is to end.
@@ -45,8 +45,7 @@ pub fn run(
 ) -> Result<Ran, Fault> {
     let (program, arguments) =
         words.split_first().ok_or_else(|| Fault::new("there is no command"))?;
-    let name =
-        shown(&std::path::Path::new(program).file_name().unwrap_or_default().to_string_lossy());
+    let name = name_of(words);
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     command.process_group(0);

@@ -3,7 +3,6 @@
 use std::ffi::OsStr;
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -13,7 +12,7 @@ use hocket_machine::process::{self, GroupEnd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use super::protocol::shown;
+use super::protocol::{name_of, shown};
 use crate::harness::Fault;
 
 /// No line of a guest is longer.
@@ -56,8 +55,7 @@ impl Conversation {
         let Some((program, arguments)) = words.split_first() else {
             return Err(Fault::new("there is no guest to start"));
         };
-        let name = Path::new(program).file_name().unwrap_or(program.as_ref());
-        let name = shown(&name.to_string_lossy());
+        let name = name_of(words);
         let cannot = |why: &dyn std::fmt::Display| {
             Fault(format!(
                 "the guest {name} cannot be started: {why}; check its path and its rights"

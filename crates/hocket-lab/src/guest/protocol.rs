@@ -1,6 +1,8 @@
 //! The lines between lab and guest.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -163,6 +165,24 @@ impl Answer {
     }
 }
 
+/// What a command is called in messages: its program, also behind `env` and its settings.
+pub(super) fn name_of<S: AsRef<OsStr>>(words: &[S]) -> String {
+    let mut words = words.iter().map(|word| word.as_ref().to_string_lossy());
+    let mut program = words.next().unwrap_or_default();
+    if program == "env" {
+        while let Some(word) = words.next() {
+            if word == "-u" {
+                words.next();
+            } else if !word.contains('=') {
+                program = word;
+                break;
+            }
+        }
+    }
+    let name = Path::new(program.as_ref()).file_name().unwrap_or_default();
+    shown(&name.to_string_lossy())
+}
+
 /// What a guest wrote, as a part of a message.
 pub(super) fn shown(text: &str) -> String {
     foreign::shortened(&foreign::plain(text), 100)
@@ -213,6 +233,18 @@ mod tests {
         assert_eq!(Answer::read(&busy("1500"), 3, 2000).unwrap().busy_ns, Some(1500.0));
         refused(Answer::read(&busy("900"), 3, 2000), "0.001 ms of 0.001 ms");
         refused(Answer::read(&busy("9e9"), 3, 2000), "0.001 ms of 9000.000 ms");
+    }
+
+    #[test]
+    fn programs_behind_env_have_their_own_names() {
+        for (words, name) in [
+            (&["/usr/bin/java", "-cp", "x"][..], "java"),
+            (&["env", "-u", "A", "B=c", "/opt/bin/java", "D=e"], "java"),
+            (&["env", "-u"], "env"),
+            (&[], ""),
+        ] {
+            assert_eq!(name_of(words), name, "{words:?}");
+        }
     }
 
     #[test]
