@@ -9,6 +9,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
 #include <omp.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -98,10 +99,54 @@ static int64_t now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+/* How many threads this process has, as the system counts them; 1 where it does not say. */
+static int threads_now(void)
+{
+    char line[256];
+    int threads = 1;
+    FILE *status = fopen("/proc/self/status", "r");
+    if (status == NULL)
+        return 1;
+    while (fgets(line, sizeof line, status))
+        if (sscanf(line, "Threads: %d", &threads) == 1)
+            break;
+    fclose(status);
+    return threads;
+}
+
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+
+static void *pass_gate(void *unused)
+{
+    pthread_mutex_lock(&gate);
+    pthread_mutex_unlock(&gate);
+    return unused;
+}
+
+/* Whether the system has so many further threads at once: libgomp ends the program if it does not. */
+static bool has_threads(int threads)
+{
+    static pthread_t started[MOST_THREADS];
+    int there = 0;
+    pthread_mutex_lock(&gate);
+    while (there < threads && pthread_create(&started[there], NULL, pass_gate, NULL) == 0)
+        there++;
+    pthread_mutex_unlock(&gate);
+    for (int thread = 0; thread < there; thread++)
+        pthread_join(started[thread], NULL);
+    /* The system counts a thread for a moment after it was joined. */
+    const struct timespec moment = {.tv_nsec = 100000};
+    for (int looks = 0; looks < 1000 && threads_now() > 1; looks++)
+        nanosleep(&moment, NULL);
+    return there == threads;
+}
+
 /* Whether there are as many threads as were asked for. They are started here, outside of the time. */
 static bool start_threads(int threads)
 {
     int there = 0;
+    if (!has_threads(threads - 1))
+        return false;
     omp_set_num_threads(threads);
 #pragma omp parallel
     {

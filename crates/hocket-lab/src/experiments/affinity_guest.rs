@@ -71,7 +71,7 @@ static ASKED: OnceLock<Vec<String>> = OnceLock::new();
 /// # Errors
 /// It fails, or `is_ending` says that it is to end.
 pub fn ask_for(command: Vec<String>, is_ending: &dyn Fn() -> bool) -> Result<Duration, Fault> {
-    let ran = command::run(&command, Size::Full.of(PATIENCE), is_ending)?;
+    let ran = command::run(&command, &[], Size::Full.of(PATIENCE), is_ending)?;
     // A second one in the same process is not asked for by anybody.
     let _ = ASKED.set(command);
     Ok(Duration::from_nanos(ran.wall_ns))
@@ -95,8 +95,7 @@ impl Experiment for AffinityGuest {
         let command = command_of(&design.variants)?;
         let cpus: Vec<Vec<u32>> = design.variants.iter().map(|it| it.cpus.clone()).collect();
         Ok(Box::new(move |variant: usize| {
-            let run = || command::run(&command, size.of(PATIENCE), &|| false);
-            Ok(samples(&command::on(&cpus[variant], run)?))
+            Ok(samples(&command::run(&command, &cpus[variant], size.of(PATIENCE), &|| false)?))
         }))
     }
 
@@ -182,8 +181,8 @@ mod tests {
         let host = Host::discover().unwrap();
         let words =
             ["sh", "-c", "i=0; while [ $i -lt 5000 ]; do i=$((i+1)); done"].map(String::from);
-        let run = || command::run(&words, Duration::from_secs(60), &|| false);
-        let ran = command::on(&host.cpus[..1], run).unwrap();
+        let ran =
+            command::run(&words, &host.cpus[..1], Duration::from_secs(600), &|| false).unwrap();
         let samples = samples(&ran);
         assert!(samples.len() >= 3 && samples.iter().all(|sample| sample.value.is_finite()));
         // Where it may run on one CPU only, nothing can move it there again.

@@ -72,9 +72,11 @@ struct Asked {
 /// From now on `guest` measures this program; once a process. Starts it once for its greeting.
 ///
 /// # Errors
-/// It cannot be started, or does not greet.
-pub fn ask_for(command: Vec<String>) -> Result<(), Fault> {
-    let mut variants = Stage::open(&command)?.variants;
+/// It cannot be started, does not greet, cannot be ended, or `is_ending` says that it is to end.
+pub fn ask_for(command: Vec<String>, is_ending: &dyn Fn() -> bool) -> Result<(), Fault> {
+    let mut stage = Stage::open_unless(&command, is_ending)?;
+    stage.end()?;
+    let mut variants = std::mem::take(&mut stage.variants);
     if variants.is_empty() {
         variants.push(ONLY.into());
     }
@@ -150,7 +152,7 @@ pub(super) fn overhead(results: &Results) -> Option<Sentence> {
     let largest = results.designed().iter().filter_map(of).fold(f64::NEG_INFINITY, f64::max);
     largest.is_finite().then(|| {
         Sentence::fact(format!(
-            "a round costs at most {largest:.0} µs besides what the guest does in it (medians)"
+            "a round costs at most {largest:.0} µs besides the work that it times (medians)"
         ))
     })
 }
@@ -166,7 +168,7 @@ mod tests {
     #[test]
     fn a_guest_is_compared_and_its_overhead_told() {
         let command = ["sh", "-c", SCRIPT].map(String::from).to_vec();
-        let variants = Stage::open(&command).unwrap().variants;
+        let variants = Stage::open(&command).unwrap().variants.clone();
         let design = design(&Asked { command: command.clone(), variants }, Size::Quick);
         assert_eq!((design.fault(), design.contrasts.len()), (None, 1));
         assert_eq!(command_of(&design.variants).unwrap(), command);

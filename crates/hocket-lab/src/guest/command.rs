@@ -9,8 +9,8 @@ use hocket_machine::pin;
 use hocket_machine::process::{self, GroupEnd};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use super::conversation::{Complaints, is_ready};
-use super::protocol::shown;
+use super::conversation::{Complaints, end_by_force, is_ready};
+use super::protocol::name_of;
 use crate::harness::Fault;
 
 /// How often its threads are looked at, and whether it is to end.
@@ -31,50 +31,65 @@ pub struct Ran {
 
 /// Runs a command to its end, without input; what it writes is thrown away.
 ///
-/// The command may use the CPUs that the calling thread may use.
+/// The command may use these CPUs only; without any, those that the calling thread may use. This
+/// thread is on them only while it starts the command.
 ///
 /// # Errors
 /// It cannot be started, fails, takes longer than `patience`, or `is_ending` says that it is to end. In every case its
-/// process group is gone.
+/// process group is gone, or the error says that it cannot be ended.
 pub fn run(
     words: &[String],
+    cpus: &[u32],
     patience: Duration,
     is_ending: &dyn Fn() -> bool,
 ) -> Result<Ran, Fault> {
     let (program, arguments) =
         words.split_first().ok_or_else(|| Fault::new("there is no command"))?;
-    let name =
-        shown(&std::path::Path::new(program).file_name().unwrap_or_default().to_string_lossy());
-    let begun = Instant::now();
-    let mut child = Command::new(program)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .process_group(0)
-        .spawn()
-        .map_err(|error| {
+    let name = name_of(words);
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    command.process_group(0);
+    let mut started = None;
+    // The command inherits the CPUs. This thread is on them for the start only: later it would be in its way.
+    let placed = on(cpus, || {
+        let begun = Instant::now();
+        let child = command.spawn().map_err(|error| {
             Fault(format!(
                 "the command {name} cannot be started: {error}; check its path and its rights"
             ))
         })?;
+        started = Some((child, begun));
+        Ok(())
+    });
+    let (mut child, begun) = match (started, placed) {
+        (Some(started), Ok(())) => started,
+        (Some((mut child, _)), Err(why)) => {
+            let _ = end_by_force(&mut child, None);
+            return Err(why);
+        }
+        (None, placed) => {
+            return Err(placed.err().unwrap_or_else(|| Fault::new("the command did not start")));
+        }
+    };
     let group = match GroupEnd::of(child.id()) {
         Ok(group) => group,
         Err(error) => {
-            let _ = child.kill();
-            let _ = child.wait();
+            let _ = end_by_force(&mut child, None);
             return Err(Fault(format!("the command {name} has no keeper: {error}")));
         }
     };
     let mut complaints = Complaints::of(child.stderr.take());
-    let watched = watch(&child, begun + patience, is_ending);
-    let wall_ns = begun.elapsed().as_nanos() as u64;
+    let watched = watch(&child, begun, patience, is_ending);
     // What it left in the background goes, before its number can be another's.
     drop(group);
     let before = process::children();
-    let status = child.wait();
+    let status = end_by_force(&mut child, None);
     let after = process::children();
-    let moved = watched.map_err(|why| Fault(format!("the command {name} {why}")))?;
+    let (wall_ns, moved) = match (watched, &status) {
+        (Ok(watched), _) => watched,
+        (Err(why), Ok(_)) => return Err(Fault(format!("the command {name} {why}"))),
+        (Err(_), Err(why)) => return Err(Fault(format!("the command {name} {why}"))),
+    };
     match status {
         Ok(status) if status.success() => {}
         Ok(status) => {
@@ -84,7 +99,7 @@ pub fn run(
                 complaints.told()
             )));
         }
-        Err(error) => return Err(Fault(format!("the command {name} is lost: {error}"))),
+        Err(why) => return Err(Fault(format!("the command {name} {why}"))),
     }
     let used = after.value().zip(before.value());
     let cpu_ns = used.map(|(after, before)| after.cpu_ns.saturating_sub(before.cpu_ns));
@@ -110,21 +125,25 @@ pub fn on<T>(cpus: &[u32], work: impl FnOnce() -> Result<T, Fault>) -> Result<T,
     done
 }
 
-/// Waits for its end, which leaves its number alone; how often its threads moved.
+/// Waits for its end, which leaves its number alone; how long it took, and how often its threads moved.
 fn watch(
     child: &Child,
-    until: Instant,
+    begun: Instant,
+    patience: Duration,
     is_ending: &dyn Fn() -> bool,
-) -> Result<Option<u64>, &'static str> {
+) -> Result<(u64, Option<u64>), &'static str> {
+    let until = begun + patience;
     let pidfd = pidfd_open(Pid::from_child(child), PidfdFlags::empty());
     let pidfd = pidfd.map_err(|_| "cannot be watched: the system has no pidfd (Linux 5.3)")?;
     let mut moved = BTreeMap::new();
     loop {
         let over = is_ready(&pidfd, until.min(Instant::now() + LOOK));
+        // Looking at threads takes time, which is not the command's.
+        let wall_ns = begun.elapsed().as_nanos() as u64;
         // Also after its end: a thread that has ended and was not waited for is still counted.
         moved.extend(process::migrations(child.id()));
         if over {
-            return Ok((!moved.is_empty()).then(|| moved.values().sum()));
+            return Ok((wall_ns, (!moved.is_empty()).then(|| moved.values().sum())));
         }
         if is_ending() {
             return Err("was ended, as was asked for");
@@ -141,7 +160,7 @@ mod tests {
 
     fn ran(script: &str, patience: Duration) -> Result<Ran, Fault> {
         let words = ["sh", "-c", script].map(String::from);
-        run(&words, patience, &|| false)
+        run(&words, &[], patience, &|| false)
     }
 
     const LONG: Duration = Duration::from_secs(60);
@@ -162,16 +181,21 @@ mod tests {
         let why = ran("sleep 1000", Duration::from_millis(30)).unwrap_err().0;
         assert!(why.contains("takes too long"), "{why}");
         let sleep = ["sleep", "1000"].map(String::from);
-        assert!(run(&sleep, LONG, &|| true).unwrap_err().0.contains("was ended"));
-        let none = run(&["/no/such/command".into()], LONG, &|| false).unwrap_err().0;
+        assert!(run(&sleep, &[], LONG, &|| true).unwrap_err().0.contains("was ended"));
+        let none = run(&["/no/such/command".into()], &[], LONG, &|| false).unwrap_err().0;
         assert!(none.contains("cannot be started"), "{none}");
     }
 
     #[test]
     fn what_a_command_leaves_in_the_background_goes_with_it() {
-        // The end of standard error is only reached when all of them are gone.
-        let begun = Instant::now();
-        ran("sleep 1000 & exit 0", LONG).unwrap();
-        assert!(begun.elapsed() < Duration::from_secs(1000));
+        let folder = super::super::tools::folder().unwrap();
+        let file = folder.path().join("background");
+        ran(&format!("sleep 1000 & echo $! > '{}'", file.display()), LONG).unwrap();
+        let process: u32 = std::fs::read_to_string(&file).unwrap().trim().parse().unwrap();
+        // Killed; its new parent may not have waited for it yet.
+        let state = || std::fs::read_to_string(format!("/proc/{process}/stat"));
+        while state().is_ok_and(|text| !text.contains(") Z ") && !text.contains(") X ")) {
+            std::thread::yield_now();
+        }
     }
 }

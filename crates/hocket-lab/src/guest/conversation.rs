@@ -3,8 +3,7 @@
 use std::ffi::OsStr;
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -13,7 +12,7 @@ use hocket_machine::process::{self, GroupEnd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use super::protocol::shown;
+use super::protocol::{name_of, shown};
 use crate::harness::Fault;
 
 /// No line of a guest is longer.
@@ -22,6 +21,12 @@ const MOST_OF_A_LINE: usize = 1 << 16;
 const KEPT_STDERR: u64 = 4096;
 /// How long it may take to end after its input has ended.
 const END: Duration = Duration::from_millis(500);
+/// How long a process may take to end after it was killed.
+const KILLED: Duration = Duration::from_secs(if cfg!(test) { 60 } else { 5 });
+/// What is wrong with one that does not.
+const STILL_RUNS: &str = "cannot be ended (another user's?) and still runs";
+/// How often somebody who waits for a line looks whether nobody needs it any more.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// A process that leads a group, which ends with this value or with the lab.
 pub struct Conversation {
@@ -35,6 +40,8 @@ pub struct Conversation {
     complaints: Complaints,
     /// Goes before the child is waited for.
     group: Option<GroupEnd>,
+    /// How it ended; its number may be another's from then on.
+    status: Option<ExitStatus>,
 }
 
 impl Conversation {
@@ -48,8 +55,7 @@ impl Conversation {
         let Some((program, arguments)) = words.split_first() else {
             return Err(Fault::new("there is no guest to start"));
         };
-        let name = Path::new(program).file_name().unwrap_or(program.as_ref());
-        let name = shown(&name.to_string_lossy());
+        let name = name_of(words);
         let cannot = |why: &dyn std::fmt::Display| {
             Fault(format!(
                 "the guest {name} cannot be started: {why}; check its path and its rights"
@@ -67,13 +73,12 @@ impl Conversation {
         let group = GroupEnd::of(child.id());
         let taken = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let ((Some(stdin), Some(stdout), Some(stderr)), Ok(group)) = (taken, group) else {
-            let _ = child.kill();
-            let _ = child.wait();
+            let _ = end_by_force(&mut child, None);
             return Err(cannot(&"the system has no more processes"));
         };
         // A guest that does not read must not make the lab wait.
         let unblocked = rustix::io::ioctl_fionbio(&stdin, true);
-        let mut guest = Conversation {
+        let guest = Conversation {
             name: name.clone(),
             child,
             stdin: Some(stdin),
@@ -81,9 +86,9 @@ impl Conversation {
             pending: Vec::new(),
             complaints: Complaints::of(Some(stderr)),
             group: Some(group),
+            status: None,
         };
         if let Err(error) = unblocked {
-            guest.end();
             return Err(cannot(&error));
         }
         Ok(guest)
@@ -112,6 +117,18 @@ impl Conversation {
     /// # Errors
     /// It wrote none until `deadline`, one that is too long, or it has ended.
     pub fn line(&mut self, deadline: Instant) -> Result<String, Fault> {
+        self.line_unless(deadline, &|| false)
+    }
+
+    /// The same, for somebody who may stop waiting.
+    ///
+    /// # Errors
+    /// As above, or `is_ending` says that nobody needs the line any more.
+    pub fn line_unless(
+        &mut self,
+        deadline: Instant,
+        is_ending: &dyn Fn() -> bool,
+    ) -> Result<String, Fault> {
         loop {
             if let Some(end) = self.pending.iter().position(|byte| *byte == b'\n') {
                 let rest = self.pending.split_off(end + 1);
@@ -125,15 +142,25 @@ impl Conversation {
                     shown(&begin)
                 )));
             }
-            self.more(deadline)?;
+            self.more(deadline, is_ending)?;
         }
     }
 
     /// Waits for bytes of standard output.
-    fn more(&mut self, deadline: Instant) -> Result<(), Fault> {
-        if !is_ready(&self.stdout, deadline) {
-            return Err(self.fault("does not answer in time and was ended"));
+    fn more(&mut self, deadline: Instant, is_ending: &dyn Fn() -> bool) -> Result<(), Fault> {
+        while !is_ready(&self.stdout, deadline.min(Instant::now() + LOOK)) {
+            if is_ending() {
+                return Err(self.fault("was ended, as was asked for"));
+            }
+            if Instant::now() >= deadline {
+                return Err(self.fault("does not answer in time and was ended"));
+            }
         }
+        self.read()
+    }
+
+    /// Takes what is ready, at most a piece: so what has no end of a line stays bounded.
+    fn read(&mut self) -> Result<(), Fault> {
         let mut bytes = [0; 4096];
         match self.stdout.read(&mut bytes) {
             Ok(0) => Err(self.ended()),
@@ -146,13 +173,23 @@ impl Conversation {
         }
     }
 
-    /// What it has written that nobody has asked for.
-    pub fn is_ahead(&self) -> bool {
-        !self.pending.is_empty()
+    /// Whether it has written what nobody has asked for.
+    ///
+    /// # Errors
+    /// It has ended, although nobody asked it to.
+    pub fn is_ahead(&mut self) -> Result<bool, Fault> {
+        // What is still in the pipe is ahead, too: it would be taken for the next answer.
+        if self.pending.is_empty() && is_ready(&self.stdout, Instant::now()) {
+            self.read()?;
+        }
+        Ok(!self.pending.is_empty())
     }
 
-    /// CPU time of all its threads so far, without that of its own children.
+    /// CPU time of all its threads so far, without that of its own children; `None` after its end.
     pub fn cpu_ns(&self) -> Option<u64> {
+        if self.status.is_some() {
+            return None;
+        }
         process::cpu_ns_of(self.child.id()).value().copied()
     }
 
@@ -163,29 +200,63 @@ impl Conversation {
 
     /// How it ended, although nobody asked it to.
     fn ended(&mut self) -> Fault {
-        wait_for_end(&self.child);
+        if self.status.is_none() && has_ended(&self.child, END) {
+            // The number is the child's until it is waited for, so its group goes first.
+            drop(self.group.take());
+            self.status = self.child.wait().ok();
+        }
         // The reader ends when all that was written is read.
         self.complaints.wait();
-        match self.child.try_wait() {
-            Ok(Some(status)) => self.fault(&format!("ended early ({status})")),
-            _ => self.fault("has closed its output"),
+        match self.status {
+            Some(status) => self.fault(&format!("ended early ({status})")),
+            None => self.fault("has closed its output"),
         }
     }
 
-    /// Ends it: by the end of its input; by force, with its group, if it takes too long.
-    fn end(&mut self) {
+    /// Ends it, and waits for its end: by the end of its input; by force, with its group, if it takes too long.
+    ///
+    /// # Errors
+    /// It cannot be ended.
+    pub fn end(&mut self) -> Result<(), Fault> {
         drop(self.stdin.take());
-        wait_for_end(&self.child);
-        drop(self.group.take());
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        if self.status.is_some() {
+            return Ok(());
+        }
+        // Without a group this was tried before.
+        let Some(group) = self.group.take() else { return Err(self.fault(STILL_RUNS)) };
+        has_ended(&self.child, END);
+        let ended = end_by_force(&mut self.child, Some(group));
+        self.status = Some(ended.map_err(|why| self.fault(&why))?);
+        Ok(())
     }
 }
 
 impl Drop for Conversation {
     fn drop(&mut self) {
-        self.end();
+        let _ = self.end();
     }
+}
+
+/// Kills a child that was not waited for yet, with the rest of its group, and waits for its end.
+///
+/// # Errors
+/// It goes on: a process of another user cannot be killed.
+pub(super) fn end_by_force(
+    child: &mut Child,
+    group: Option<GroupEnd>,
+) -> Result<ExitStatus, String> {
+    // The number is the child's until it is waited for, so its group goes first.
+    drop(group);
+    let _ = child.kill();
+    wait_bounded(child, KILLED)
+}
+
+/// Waits for a child for a while: for one that cannot be killed it would be for ever.
+fn wait_bounded(child: &mut Child, within: Duration) -> Result<ExitStatus, String> {
+    if !has_ended(child, within) {
+        return Err(STILL_RUNS.into());
+    }
+    child.wait().map_err(|error| format!("is lost: {error}"))
 }
 
 /// Whether there is something to read, or the end of it, before the deadline.
@@ -205,11 +276,10 @@ pub(super) fn is_ready(from: &impl std::os::fd::AsFd, deadline: Instant) -> bool
     }
 }
 
-/// Waits until a child has ended, for a while. It is not waited for: its number stays its own.
-fn wait_for_end(child: &Child) {
-    if let Ok(pidfd) = pidfd_open(Pid::from_child(child), PidfdFlags::empty()) {
-        is_ready(&pidfd, Instant::now() + END);
-    }
+/// Whether a child that was not waited for ends within a while. It is not waited for here: its number stays its own.
+fn has_ended(child: &Child, within: Duration) -> bool {
+    let pidfd = pidfd_open(Pid::from_child(child), PidfdFlags::empty());
+    pidfd.is_ok_and(|pidfd| is_ready(&pidfd, Instant::now() + within))
 }
 
 /// What a guest writes to standard error.
@@ -289,7 +359,43 @@ mod tests {
             guest.say(word).unwrap();
             assert_eq!(guest.line(late()).unwrap(), format!("<{word}>"));
         }
-        assert!(guest.cpu_ns().is_some() && !guest.is_ahead());
+        assert!(guest.cpu_ns().is_some() && !guest.is_ahead().unwrap());
+        guest.end().unwrap();
+        assert!(guest.cpu_ns().is_none());
+    }
+
+    #[test]
+    fn what_nobody_asked_for_is_seen_in_the_pipe_and_so_is_an_end() {
+        let mut guest = shell("echo a; echo b; cat");
+        assert_eq!(guest.line(late()).unwrap(), "a");
+        while !guest.is_ahead().unwrap() {
+            std::thread::yield_now();
+        }
+        let mut guest = shell("echo a; echo why >&2; exit 3");
+        assert_eq!(guest.line(late()).unwrap(), "a");
+        let ended = loop {
+            match guest.is_ahead() {
+                Ok(ahead) => assert!(!ahead),
+                Err(fault) => break fault,
+            }
+        };
+        told(Err::<(), _>(ended), &["ended early (exit status: 3)", "it says: why"]);
+    }
+
+    #[test]
+    fn a_process_that_does_not_end_is_not_waited_for_without_end() {
+        let mut child = Command::new("sleep").arg("1000").process_group(0).spawn().unwrap();
+        let why = wait_bounded(&mut child, Duration::from_millis(20)).unwrap_err();
+        assert!(why.contains("still runs"), "{why}");
+        let group = GroupEnd::of(child.id()).unwrap();
+        let status = end_by_force(&mut child, Some(group)).unwrap();
+        assert!(!status.success());
+    }
+
+    #[test]
+    fn nobody_has_to_wait_for_a_line() {
+        let mut guest = shell("sleep 1000");
+        told(guest.line_unless(late(), &|| true), &["was ended, as was asked for"]);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! The lines between lab and guest.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -130,11 +132,16 @@ impl Answer {
             return Ok(answer);
         }
         let time_ns = answer.time_ns;
-        if !time_ns.is_finite() || time_ns <= 0.0 {
-            return Err(Fault(format!("round {round}: time_ns is {time_ns}, and must be above 0")));
+        if !time_ns.is_finite() || time_ns < 1.0 {
+            return Err(Fault(format!(
+                "round {round}: time_ns is {time_ns}, and must be 1 or more"
+            )));
         }
-        // Its clock may be another one.
-        let longest_ns = waited_ns as f64 * 1.01 + 1e6;
+        if answer.ops == 0 {
+            return Err(Fault(format!("round {round}: ops is 0, and must be 1 or more")));
+        }
+        // Its clock may be another one, which goes faster or has longer steps.
+        let longest_ns = waited_ns as f64 * 1.01 + 2e4;
         let busy_ns = answer.busy_ns.unwrap_or(time_ns);
         if !(time_ns..=longest_ns).contains(&busy_ns) {
             return Err(Fault(format!(
@@ -156,6 +163,24 @@ impl Answer {
     pub fn text(&self, name: &str) -> Option<&str> {
         self.more.get(name)?.as_str()
     }
+}
+
+/// What a command is called in messages: its program, also behind `env` and its settings.
+pub(super) fn name_of<S: AsRef<OsStr>>(words: &[S]) -> String {
+    let mut words = words.iter().map(|word| word.as_ref().to_string_lossy());
+    let mut program = words.next().unwrap_or_default();
+    if program == "env" {
+        while let Some(word) = words.next() {
+            if word == "-u" {
+                words.next();
+            } else if !word.contains('=') {
+                program = word;
+                break;
+            }
+        }
+    }
+    let name = Path::new(program.as_ref()).file_name().unwrap_or_default();
+    shown(&name.to_string_lossy())
 }
 
 /// What a guest wrote, as a part of a message.
@@ -194,15 +219,32 @@ mod tests {
         assert_eq!((answer.checksum.as_deref(), answer.text("jdk")), (Some("ab"), Some("25")));
         refused(Answer::read(line, 4, 2000), "round 3, and was asked for round 4");
         refused(Answer::read("7", 4, 2000), "no answer");
-        refused(Answer::read(r#"{"round": 3}"#, 3, 2000), "above 0");
+        refused(Answer::read(r#"{"round": 3}"#, 3, 2000), "time_ns is 0, and must be 1 or more");
+        refused(Answer::read(r#"{"round": 3, "time_ns": 0.5}"#, 3, 2000), "time_ns is 0.5");
+        refused(Answer::read(r#"{"round": 3, "time_ns": 1e999}"#, 3, 2000), "no answer");
+        refused(Answer::read(r#"{"round": 3, "time_ns": 5, "ops": 0}"#, 3, 2000), "ops is 0");
         let error = Answer::read(r#"{"round": 3, "error": "no memory"}"#, 3, 9).unwrap().error;
         assert_eq!(error.as_deref(), Some("no memory"));
         let long = r#"{"round": 3, "time_ns": 5000000}"#;
         refused(Answer::read(long, 3, 2_000_000), "5.000 ms, and the answer came after 2.000 ms");
+        refused(Answer::read(long, 3, 4_900_000), "the answer came after 4.900 ms");
+        assert!(Answer::read(long, 3, 4_990_000).is_ok());
         let busy = |ns: &str| format!(r#"{{"round": 3, "time_ns": 1000, "busy_ns": {ns}}}"#);
         assert_eq!(Answer::read(&busy("1500"), 3, 2000).unwrap().busy_ns, Some(1500.0));
         refused(Answer::read(&busy("900"), 3, 2000), "0.001 ms of 0.001 ms");
         refused(Answer::read(&busy("9e9"), 3, 2000), "0.001 ms of 9000.000 ms");
+    }
+
+    #[test]
+    fn programs_behind_env_have_their_own_names() {
+        for (words, name) in [
+            (&["/usr/bin/java", "-cp", "x"][..], "java"),
+            (&["env", "-u", "A", "B=c", "/opt/bin/java", "D=e"], "java"),
+            (&["env", "-u"], "env"),
+            (&[], ""),
+        ] {
+            assert_eq!(name_of(words), name, "{words:?}");
+        }
     }
 
     #[test]

@@ -7,9 +7,11 @@ use super::{Answer, Conversation, Hello, Request};
 use crate::harness::{Check, Fault, ledger};
 
 /// How long a guest may take until it has greeted.
-pub const START: Duration = Duration::from_secs(20);
+pub const START: Duration = Duration::from_secs(if cfg!(test) { BUSY_S } else { 20 });
 /// How long it may take for a round.
-pub const ROUND: Duration = Duration::from_secs(5);
+pub const ROUND: Duration = Duration::from_secs(if cfg!(test) { BUSY_S } else { 5 });
+/// In tests, on machines that are busy with other things.
+const BUSY_S: u64 = 600;
 
 /// A guest that greeted.
 pub struct Stage {
@@ -21,6 +23,8 @@ pub struct Stage {
     /// The first checksum of each variant: all others must be equal.
     checksums: BTreeMap<String, String>,
     patience: Duration,
+    /// Its CPU time that the ledger has as that of a living guest.
+    noted_ns: u64,
 }
 
 /// What came of a round.
@@ -42,8 +46,22 @@ impl Stage {
     /// # Errors
     /// It cannot be started, or says something else.
     pub fn open<S: AsRef<std::ffi::OsStr>>(words: &[S]) -> Result<Stage, Fault> {
+        Stage::open_unless(words, &|| false)
+    }
+
+    /// The same, for somebody who may stop waiting.
+    ///
+    /// # Errors
+    /// As above, or `is_ending` says that nobody needs the guest any more.
+    pub fn open_unless<S: AsRef<std::ffi::OsStr>>(
+        words: &[S],
+        is_ending: &dyn Fn() -> bool,
+    ) -> Result<Stage, Fault> {
         let mut guest = Conversation::start(words)?;
-        let line = guest.line(Instant::now() + START)?;
+        let line = match guest.line_unless(Instant::now() + START, is_ending) {
+            Ok(line) => line,
+            Err(fault) => return Err(with(fault, guest.end())),
+        };
         let hello =
             Hello::read(&line).map_err(|fault| guest.fault(&format!("is unclear: {fault}")))?;
         Ok(Stage {
@@ -52,12 +70,14 @@ impl Stage {
             rounds: 0,
             checksums: BTreeMap::new(),
             patience: ROUND,
+            noted_ns: 0,
         })
     }
 
     /// The same with another time for a round.
-    pub fn with_patience(self, patience: Duration) -> Stage {
-        Stage { patience, ..self }
+    pub fn with_patience(mut self, patience: Duration) -> Stage {
+        self.patience = patience;
+        self
     }
 
     /// One round of a variant.
@@ -76,11 +96,13 @@ impl Stage {
         let (answer, waited_ns, cpu_ns) = match asked {
             Ok(answered) => answered,
             Err(fault) => {
+                let fault = with(fault, self.end());
                 self.guest = Err(fault.clone());
                 return Err(fault);
             }
         };
         ledger::note_guest(cpu_ns.unwrap_or(0));
+        self.noted_ns += cpu_ns.unwrap_or(0);
         if let Some(why) = &answer.error {
             return Err(Fault(format!(
                 "the guest cannot do this: {}",
@@ -93,7 +115,7 @@ impl Stage {
 
     fn ask(&mut self, request: &Request<'_>) -> Result<(Answer, u64, Option<u64>), Fault> {
         let guest = self.guest.as_mut().map_err(|fault| fault.clone())?;
-        if guest.is_ahead() {
+        if guest.is_ahead()? {
             return Err(guest.fault("says more than one line for a round"));
         }
         let line = serde_json::to_string(request).map_err(Fault::new)?;
@@ -109,6 +131,18 @@ impl Stage {
         Ok((answer, waited_ns, cpu_ns))
     }
 
+    /// Ends the guest. When it has been waited for, it counts among the children with all that it has used.
+    ///
+    /// # Errors
+    /// It cannot be ended.
+    pub fn end(&mut self) -> Result<(), Fault> {
+        if let Ok(guest) = &mut self.guest {
+            guest.end()?;
+            ledger::forget_guest(std::mem::take(&mut self.noted_ns));
+        }
+        Ok(())
+    }
+
     fn check(&mut self, variant: &str, answer: &Answer) -> Check {
         let Some(checksum) = &answer.checksum else {
             return Check::None("the guest gives no checksum".into());
@@ -121,6 +155,20 @@ impl Stage {
                 Check::Failed(format!("the checksum is {now}, and was {first} in the first round"))
             }
         }
+    }
+}
+
+/// What a guest did wrong, and that it cannot be ended if that is so.
+fn with(fault: Fault, ended: Result<(), Fault>) -> Fault {
+    match ended {
+        Ok(()) => fault,
+        Err(still) => Fault(format!("{fault}; {still}")),
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        let _ = self.end();
     }
 }
 
@@ -176,9 +224,29 @@ mod tests {
         let mut chatty =
             stage(r#"printf '{"round": 0, "time_ns": 1}\n{"round": 1, "time_ns": 1}\n'"#);
         turn(&mut chatty).unwrap();
-        let said = turn(&mut chatty);
-        // Both lines may come in one piece, or the second one answers a round that it is not for.
-        assert!(said.is_ok() || said.unwrap_err().0.contains("more than one line"));
+        // The shell may write the second line later than the first.
+        while !chatty.guest.as_mut().unwrap().is_ahead().unwrap() {
+            std::thread::yield_now();
+        }
+        assert!(turn(&mut chatty).unwrap_err().0.contains("more than one line"));
+    }
+
+    #[test]
+    fn a_guest_that_dies_between_rounds_ended_early() {
+        let mut stage = stage(r#"echo '{"round": 0, "time_ns": 1}'; exit 5"#);
+        turn(&mut stage).unwrap();
+        while stage.guest.as_mut().unwrap().is_ahead().is_ok() {
+            std::thread::yield_now();
+        }
+        let why = turn(&mut stage).unwrap_err().0;
+        assert!(why.contains("ended early (exit status: 5)"), "{why}");
+        assert_eq!(stage.noted_ns, 0, "it counts among the children now");
+    }
+
+    #[test]
+    fn greetings_are_not_waited_for_when_nobody_needs_them() {
+        let why = Stage::open_unless(&["sleep", "1000"], &|| true).err().unwrap().0;
+        assert!(why.contains("as was asked for"), "{why}");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::harness::NotMeasurable;
 pub const BUILD_PREFIX: &str = "hocket-guest-";
 
 /// How long a compiler may take.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 600 } else { 120 });
 
 /// A C compiler that knows OpenMP.
 ///
@@ -28,14 +28,18 @@ pub fn c_compiler() -> Result<PathBuf, NotMeasurable> {
 ///
 /// # Errors
 /// The compiler says what is wrong.
-pub fn build_c(text: &str, folder: &Path) -> Result<PathBuf, NotMeasurable> {
+pub fn build_c(
+    text: &str,
+    folder: &Path,
+    is_ending: &dyn Fn() -> bool,
+) -> Result<PathBuf, NotMeasurable> {
     let (source, program) = (folder.join("guest.c"), folder.join("guest"));
     std::fs::write(&source, text).map_err(NotMeasurable::new)?;
     let mut words = vec![word(&c_compiler()?)];
     // Without contraction, so that every operation rounds as the lab's own does.
     words.extend(["-std=c11", "-O2", "-ffp-contract=off", "-fopenmp", "-o"].map(String::from));
     words.extend([word(&program), word(&source)]);
-    compile(&words, "gcc with OpenMP (Debian: apt install gcc)")?;
+    compile(&words, "gcc with OpenMP (Debian: apt install gcc)", is_ending)?;
     Ok(program)
 }
 
@@ -54,7 +58,8 @@ impl Jdk {
     /// # Errors
     /// None is installed, and what to install.
     pub fn find() -> Result<Jdk, NotMeasurable> {
-        let named = std::env::var_os("JAVA_HOME").map(PathBuf::from);
+        let named = std::env::var_os("JAVA_HOME").filter(|home| !home.is_empty());
+        let named = named.map(PathBuf::from);
         let on_path = in_path("javac").and_then(|javac| {
             let real = std::fs::canonicalize(javac).ok()?;
             Some(real.parent()?.parent()?.to_path_buf())
@@ -98,12 +103,17 @@ impl Jdk {
     ///
     /// # Errors
     /// The compiler says what is wrong.
-    pub fn build(&self, text: &str, folder: &Path) -> Result<(), NotMeasurable> {
+    pub fn build(
+        &self,
+        text: &str,
+        folder: &Path,
+        is_ending: &dyn Fn() -> bool,
+    ) -> Result<(), NotMeasurable> {
         let source = folder.join("Guest.java");
         std::fs::write(&source, text).map_err(NotMeasurable::new)?;
         let javac = word(&self.home.join("bin/javac"));
         let words = [javac, "-d".into(), word(folder), word(&source)];
-        compile(&words, "a JDK, 17 or newer")
+        compile(&without(&OPTIONS_OF_JAVA, words), "a JDK, 17 or newer", is_ending)
     }
 
     /// The command that runs what was built there.
@@ -111,8 +121,18 @@ impl Jdk {
         let mut words = vec![word(&self.home.join("bin/java"))];
         words.extend(options.iter().map(|option| (*option).to_owned()));
         words.extend(["-cp".into(), word(folder), "Guest".into()]);
-        words
+        without(&OPTIONS_OF_JAVA, words)
     }
+}
+
+/// In these the user may set options of every JVM, and a measured one has its own only.
+const OPTIONS_OF_JAVA: [&str; 4] =
+    ["JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "JDK_JAVAC_OPTIONS"];
+
+/// The command without these variables of the environment.
+pub fn without(variables: &[&str], command: impl IntoIterator<Item = String>) -> Vec<String> {
+    let unset = variables.iter().flat_map(|variable| ["-u", variable]).map(String::from);
+    ["env".to_owned()].into_iter().chain(unset).chain(command).collect()
 }
 
 /// `JAVA_VERSION="21.0.3"`.
@@ -131,8 +151,12 @@ pub fn folder() -> Result<ScratchFolder, NotMeasurable> {
         .map_err(|error| NotMeasurable::new(format!("{}: {error}", below.display())))
 }
 
-fn compile(words: &[String], remedy: &str) -> Result<(), NotMeasurable> {
-    let ran = command::run(words, PATIENCE, &|| false);
+fn compile(
+    words: &[String],
+    remedy: &str,
+    is_ending: &dyn Fn() -> bool,
+) -> Result<(), NotMeasurable> {
+    let ran = command::run(words, &[], PATIENCE, is_ending);
     ran.map(drop).map_err(|why| NotMeasurable::new(format!("not here: {why}; install {remedy}")))
 }
 
@@ -159,6 +183,15 @@ mod tests {
     }
 
     #[test]
+    fn commands_run_without_variables_of_the_user() {
+        let words = without(&["A", "B"], ["java".to_owned(), "-cp".to_owned()]);
+        assert_eq!(words, ["env", "-u", "A", "-u", "B", "java", "-cp"]);
+        let java = Jdk::described("21").command(&["-Xmx1m"], Path::new("/f"));
+        assert!(java.contains(&"_JAVA_OPTIONS".to_owned()), "{java:?}");
+        assert_eq!(java[java.len() - 5..], ["/bin/java", "-Xmx1m", "-cp", "/f", "Guest"]);
+    }
+
+    #[test]
     fn what_does_not_compile_is_told_and_leaves_nothing() {
         let Ok(_) = c_compiler() else {
             println!("SKIPPED what_does_not_compile_is_told_and_leaves_nothing: no gcc");
@@ -166,7 +199,7 @@ mod tests {
         };
         let folder = folder().unwrap();
         let path = folder.path().to_path_buf();
-        let why = build_c("int main(void) { return x; }", &path).unwrap_err();
+        let why = build_c("int main(void) { return x; }", &path, &|| false).unwrap_err();
         assert!(why.0.contains("gcc failed") || why.0.contains("failed (exit status"), "{why}");
         drop(folder);
         assert!(!path.exists());

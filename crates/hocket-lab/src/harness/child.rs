@@ -121,16 +121,20 @@ pub fn measure(
     let mut rng = Rng::new(spec.seed);
     let most = spec.design.rounds.per_process + spec.design.rounds.warm_up;
     let limit_ns = spec.time.as_nanos() as u64;
+    let mut time_over = false;
     for round in 0..most {
         let round_ns = monotonic_ns();
         rounds.round(round, &mut rng, tell)?;
         let now = monotonic_ns();
         let next_ends_ns = now - start_ns + (now - round_ns);
         if round >= spec.design.rounds.warm_up && next_ends_ns > limit_ns {
-            return tell(&Message::Done { time_over: true });
+            time_over = true;
+            break;
         }
     }
-    tell(&Message::Done { time_over: false })
+    // Who hears that all is done ends this process, so what the apparatus has to end, ends before.
+    drop(rounds);
+    tell(&Message::Done { time_over })
 }
 
 fn online(host: &Host) -> usize {
@@ -241,10 +245,24 @@ fn unix_ns() -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
     use std::collections::BTreeSet;
 
     use super::*;
     use crate::harness::{Better, Check, Metric, NotMeasurable, Opened, Rounds, Section, TWIN};
+
+    thread_local! {
+        /// How many apparatuses of this thread have ended.
+        static ENDED: Cell<u32> = const { Cell::new(0) };
+    }
+
+    struct Ends;
+
+    impl Drop for Ends {
+        fn drop(&mut self) {
+            ENDED.set(ENDED.get() + 1);
+        }
+    }
 
     /// `good` measures, `bad` cannot, `odd` reports what is not declared.
     struct Fake;
@@ -273,10 +291,14 @@ mod tests {
         }
 
         fn open(&self, _: &Host, _: Size, _: &Design) -> Opened {
-            Ok(Box::new(|variant: usize| match variant {
-                0 => Ok(vec![Sample::new("time", 2.0, 1, Check::Passed)]),
-                1 => Err(Fault::new("it is broken")),
-                _ => Ok(vec![Sample::new("colour", 1.0, 1, Check::Passed)]),
+            let ends = Ends;
+            Ok(Box::new(move |variant: usize| {
+                let _held = &ends;
+                match variant {
+                    0 => Ok(vec![Sample::new("time", 2.0, 1, Check::Passed)]),
+                    1 => Err(Fault::new("it is broken")),
+                    _ => Ok(vec![Sample::new("colour", 1.0, 1, Check::Passed)]),
+                }
             }))
         }
     }
@@ -295,7 +317,10 @@ mod tests {
             folder: None,
         };
         let mut told = Vec::new();
+        let before = ENDED.get();
         measure(&Fake, &spec, &mut |message| {
+            let is_done = matches!(message, Message::Done { .. });
+            assert_eq!(ENDED.get() > before, is_done, "{message:?}");
             told.push(message.clone());
             Ok(())
         })

@@ -36,8 +36,12 @@ pub trait Experiment: Sync {
     /// were built. It goes with the run.
     ///
     /// # Errors
-    /// [`NotMeasurable`], as above.
-    fn prepare(&self) -> Result<Option<ScratchFolder>, NotMeasurable> {
+    /// [`NotMeasurable`], as above; also if `is_ending` says that nobody needs it any more.
+    fn prepare(
+        &self,
+        is_ending: &dyn Fn() -> bool,
+    ) -> Result<Option<ScratchFolder>, NotMeasurable> {
+        let _ = is_ending;
         Ok(None)
     }
 

@@ -183,13 +183,18 @@ pub(super) fn note_thread(counters: &ThreadCounters) {
     MEMBERS.lock().unwrap_or_else(PoisonError::into_inner).add(counters);
 }
 
-/// CPU time of guests that live, for turns of this process, since it started. Those that have ended count among the
-/// children. Relaxed: the thread that has the turns writes and reads it.
+/// CPU time of guests that live, for turns of this process, since it started. Those that were waited for count among the
+/// children and no longer here. Relaxed: the thread that has the turns writes and reads it.
 static GUESTS_NS: AtomicU64 = AtomicU64::new(0);
 
 /// Adds CPU time of a guest that worked for this turn and lives on, so that it does not count as foreign.
 pub(crate) fn note_guest(cpu_ns: u64) {
     GUESTS_NS.fetch_add(cpu_ns, Relaxed);
+}
+
+/// Takes back what was noted of a guest that has been waited for: from now on it counts among the children.
+pub(crate) fn forget_guest(noted_ns: u64) {
+    GUESTS_NS.fetch_sub(noted_ns, Relaxed);
 }
 
 /// What this process has used, with the others that worked for it.

@@ -200,8 +200,14 @@ impl One<'_> {
         let processes = design.rounds.processes.max(1);
         let mut time_over = false;
         let looks = design.rounds.looks();
-        let folder = match self.experiment.prepare() {
+        // Relaxed: nothing is published with the flag.
+        let is_ending = || self.stop.load(Relaxed);
+        let folder = match self.experiment.prepare(&is_ending) {
             Ok(folder) => folder,
+            Err(_) if is_ending() => {
+                measuring.run.end = "interrupted".into();
+                return Ok(());
+            }
             Err(why) => {
                 measuring.run.not_measurable = Some(why.0);
                 measuring.run.end = "not measurable here".into();

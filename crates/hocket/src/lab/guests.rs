@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hocket_lab::experiments::{affinity_guest, guest};
 use hocket_lab::guest::words;
-use hocket_lab::harness::{Budget, ExperimentRun};
+use hocket_lab::harness::{Budget, ExperimentRun, Fault};
 use hocket_lab::store::RunRecord;
 
 use super::args::RunArgs;
@@ -44,17 +44,17 @@ pub(super) fn ask_for(args: &RunArgs, budget: Budget, stop: &AtomicBool) -> Resu
     let Some(command) = &args.guest else { return Ok(()) };
     let command =
         words::of(command).map_err(|why| Failure::bad_input(format!("--guest: {why}")))?;
+    // Relaxed: nothing is published with the flag.
+    let is_ending = || stop.load(Relaxed);
+    let refused = |why: Fault| match is_ending() {
+        true => Failure::interrupted(),
+        false => Failure::not_possible(format!("--guest: {why}")),
+    };
     if args.ids.iter().any(|id| id.starts_with("affinity")) {
-        // Relaxed: nothing is published with the flag.
-        let is_ending = || stop.load(Relaxed);
-        let once = affinity_guest::ask_for(command, &is_ending);
-        let once = once.map_err(|why| match is_ending() {
-            true => Failure::interrupted(),
-            false => Failure::not_possible(format!("--guest: {why}")),
-        })?;
+        let once = affinity_guest::ask_for(command, &is_ending).map_err(refused)?;
         return check_time(once, budget);
     }
-    guest::ask_for(command).map_err(|why| Failure::not_possible(format!("--guest: {why}")))
+    guest::ask_for(command, &is_ending).map_err(refused)
 }
 
 /// What a program did wrong while it was measured. What was measured before is kept.

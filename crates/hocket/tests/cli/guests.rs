@@ -1,5 +1,6 @@
 //! `hocket lab run --guest`: programs of the user's, those that answer and those that do not, and what is left of them.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::Duration;
@@ -171,6 +172,36 @@ fn nothing_is_left_of_a_guest_whose_lab_was_interrupted_or_killed() {
         }
         await_their_end(&played);
         await_that("the guest's child still lives", POLL, || (!lives(child)).then_some(()));
+    }
+}
+
+/// Programs that take their time before anything is measured: a guest that does not greet, and a compiler.
+#[test]
+fn what_comes_before_measuring_is_interrupted_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let started = folder.path().join("started");
+    let slow = folder.path().join("gcc");
+    let script = format!("#!/bin/sh\necho $$ >> '{}'\nexec sleep 100000\n", started.display());
+    std::fs::write(&slow, script).unwrap();
+    std::fs::set_permissions(&slow, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = std::env::var("PATH").unwrap_or_default();
+    let path = format!("{}:{path}", folder.path().display());
+    let guest = format!("'{}'", slow.display());
+    let records = folder.path().join("lab.sqlite").display().to_string();
+    for asked in [vec!["--guest", guest.as_str()], vec!["openmp"]] {
+        let _ = std::fs::remove_file(&started);
+        let mut lab: Child = hocket(&["lab", "run", "--time", "2s", "--records", &records])
+            .args(&asked)
+            .env("PATH", &path)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let process = || std::fs::read_to_string(&started).ok()?.lines().next()?.parse().ok();
+        let process: u32 = await_that("nothing was started", POLL, process);
+        kill_process(Pid::from_child(&lab), Signal::INT).unwrap();
+        assert_eq!(lab.wait().unwrap().code(), Some(130), "{asked:?}");
+        await_that("it still lives", POLL, || (!lives(process)).then_some(()));
     }
 }
 

@@ -10,6 +10,7 @@ import java.util.concurrent.ForkJoinPool;
 import java.util.concurrent.ForkJoinTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.regex.Matcher;
@@ -290,21 +291,27 @@ public final class Guest {
             return System.nanoTime() - before;
         }
 
-        /** JOMP's static loop: a piece for each thread, and a join that waits busily. */
+        /**
+         * JOMP's static loop: a piece for each thread, of which this one draws the first, and a join that waits busily.
+         * The threads of the pool are there before the time begins, as those of the other kinds are.
+         */
         private long drawByForkJoin(Writing writing) throws Exception {
-            ForkJoinPool pool = new ForkJoinPool(threads);
+            int helpers = threads - 1;
+            AtomicReference<Throwable> lost = new AtomicReference<>();
+            ForkJoinPool pool = new ForkJoinPool(
+                    Math.max(helpers, 1),
+                    ForkJoinPool.defaultForkJoinWorkerThreadFactory,
+                    (thread, why) -> lost.set(why),
+                    false);
             try {
+                startThreads(pool, helpers, lost);
                 long before = System.nanoTime();
                 List<ForkJoinTask<?>> pieces = new ArrayList<>();
-                for (int number = 0; number < threads; number++) {
-                    int from = (int) ((long) height * number / threads);
-                    int to = (int) ((long) height * (number + 1) / threads);
-                    pieces.add(pool.submit(() -> {
-                        for (int row = from; row < to; row++) {
-                            drawRow(row, writing);
-                        }
-                    }));
+                for (int number = 1; number < threads; number++) {
+                    int piece = number;
+                    pieces.add(pool.submit(() -> drawPiece(piece, writing)));
                 }
+                drawPiece(0, writing);
                 for (ForkJoinTask<?> piece : pieces) {
                     while (!piece.isDone()) {
                         Thread.onSpinWait();
@@ -313,8 +320,44 @@ public final class Guest {
                 }
                 return System.nanoTime() - before;
             } finally {
-                pool.shutdown();
+                // Also those that wait for others which the system does not have.
+                pool.shutdownNow();
                 pool.awaitTermination(10, TimeUnit.SECONDS);
+            }
+        }
+
+        /** Returns when so many threads of the pool have had a task each; then none of them has one any more. */
+        private static void startThreads(ForkJoinPool pool, int helpers, AtomicReference<Throwable> lost)
+                throws Exception {
+            CountDownLatch there = new CountDownLatch(helpers);
+            List<ForkJoinTask<?>> greetings = new ArrayList<>();
+            for (int number = 0; number < helpers; number++) {
+                greetings.add(pool.submit(() -> {
+                    there.countDown();
+                    // A thread that went on would take the next greeting, too.
+                    there.await();
+                    return null;
+                }));
+            }
+            long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+            while (!there.await(10, TimeUnit.MILLISECONDS)) {
+                // A thread of the pool starts the next one, so this one does not hear that there is none.
+                if (lost.get() != null) {
+                    throw new IllegalStateException(lost.get().getMessage());
+                }
+                if (System.nanoTime() - until > 0) {
+                    throw new IllegalStateException("the threads of the pool do not start");
+                }
+            }
+            for (ForkJoinTask<?> greeting : greetings) {
+                greeting.get();
+            }
+        }
+
+        private void drawPiece(int number, Writing writing) {
+            int to = (int) ((long) height * (number + 1) / threads);
+            for (int row = (int) ((long) height * number / threads); row < to; row++) {
+                drawRow(row, writing);
             }
         }
 
