@@ -1,6 +1,6 @@
 /* A guest of Hocket's lab: the Mandelbrot picture by OpenMP's loops.
  *
- * It speaks the lab's protocol (docs/lab.md, "Programs of your own"): a line of JSON for each round, and a line back.
+ * It speaks the lab's protocol (docs/lab.md, "guest"): a line of JSON for each round, and a line back.
  * The lab builds it: cc -std=c11 -O2 -ffp-contract=off -fopenmp guest.c
  *
  * -ffp-contract=off: a fused multiplication and addition rounds once instead of twice, and points at the edge of the set

@@ -76,7 +76,7 @@ fn advice(lab: &Lab<'_>) -> Vec<String> {
         ));
     }
     if lab.floors().is_empty() {
-        advice.push("Give it more time, as in `hocket lab run --time 10m`.".into());
+        advice.push("Give the same command more time, as in `--time 10m`.".into());
     }
     let (_, refused) = grants(lab);
     if !refused.is_empty() {

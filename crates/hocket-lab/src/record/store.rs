@@ -50,7 +50,7 @@ pub enum RecordError {
     },
     /// The file is not JSON, or a field is missing or of the wrong type.
     #[error(
-        "{}:{line}:{column}: damaged record: {cause}; records are not meant to be edited, fetch the original or repeat the run",
+        "{}:{line}:{column}: this is no record, or a damaged one: {cause}; name a file that `hocket bench --record` wrote, as it wrote it",
         path.display()
     )]
     Damaged {

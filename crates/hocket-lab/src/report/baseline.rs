@@ -99,7 +99,7 @@ fn ahead(baseline: &BenchRecord, plan: &BenchPlan, machine: &Value) -> Option<St
     let has = |name: &String| baseline.variants.iter().any(|variant| variant.name == *name);
     let common = plan.variants.iter().any(|variant| has(&variant.to_string()));
     let session = baseline.session.content_sha256.as_ref().zip(plan.session_sha256.as_ref());
-    let of_session = || session.and_then(|(before, now)| differs(CONTENT, before, now));
+    let of_session = || session.and_then(|(before, now)| other_text(before, now));
     let rounds = plan.rounds();
     let judged = || match () {
         () if !common => Some(nothing_in_common()),
@@ -382,15 +382,18 @@ fn governors(machine: &Value) -> String {
     if all.is_empty() { unknown() } else { Vec::from_iter(all).join(", ") }
 }
 
-/// What a session's digest is of.
-const CONTENT: &str = "the session's text";
+/// By the digests of both.
+fn other_text(before: &str, now: &str) -> Option<String> {
+    let why = "not comparable: the two runs differ in the session's text; name a record of this very session";
+    (before != now).then(|| why.into())
+}
 
 /// Where both have a digest of the session, its parts are not looked at: the program may plan the same session otherwise,
 /// and that is a change to be measured.
 fn other_session(baseline: &BenchRecord, now: &BenchRecord) -> Option<String> {
     let content = |record: &BenchRecord| record.session.content_sha256.clone();
     let of_session = match content(baseline).zip(content(now)) {
-        Some((before, now)) => differs(CONTENT, &before, &now),
+        Some((before, now)) => other_text(&before, &now),
         None => difference(&of_session(baseline), &of_session(now)),
     };
     let media = |record: &BenchRecord| -> Vec<String> {

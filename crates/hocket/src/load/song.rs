@@ -26,9 +26,14 @@ pub(crate) fn is_midi(path: &Path) -> bool {
 pub(crate) fn open(path: &Path, how: ProjectUse) -> Result<Loaded, Failure> {
     let is_named = how.soundfont.is_some();
     let is_of_variable = !is_named && soundfonts::of_variable().is_some();
-    let font = how.soundfont.map_or_else(soundfonts::usual, Ok)?;
     let values = PARAMS.iter().map(|param| param.default).collect();
-    let instrument = Effect { file: Some(font.clone()), ..Effect::new(KIND, values) };
+    let instrument = Effect::new(KIND, values);
+    if !path.exists() {
+        // A name that was mistyped is told before anything that is missing for it.
+        load_midi(path, &instrument).map_err(Failure::bad_input)?;
+    }
+    let font = how.soundfont.map_or_else(soundfonts::usual, Ok)?;
+    let instrument = Effect { file: Some(font.clone()), ..instrument };
     super::effects().check_file(&instrument).map_err(|FileRefusal { cause, remedy }| {
         let remedy = match (is_named, is_of_variable) {
             (true, _) => remedy,

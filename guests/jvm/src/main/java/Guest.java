@@ -20,7 +20,7 @@ import java.util.stream.IntStream;
 /**
  * A guest of Hocket's lab: the study of 2006 on Java threads, on the JVM of today.
  *
- * <p>It speaks the lab's protocol (docs/lab.md, "Programs of your own"): a line of JSON for each round, and a line back.
+ * <p>It speaks the lab's protocol (docs/lab.md, "guest"): a line of JSON for each round, and a line back.
  * One file without libraries, so that javac alone builds it.
  */
 public final class Guest {
