@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::calls::check;
 
-/// Signals that were caught. Relaxed, like all of these: a handler and what it interrupts are one thread.
+/// Signals that were caught.
 static CAUGHT: AtomicU64 = AtomicU64::new(0);
 /// After so many faults the page is opened.
 static WANTED: AtomicU64 = AtomicU64::new(0);
@@ -24,10 +24,12 @@ static PAGE: [AtomicUsize; 2] = [AtomicUsize::new(0), AtomicUsize::new(0)];
 const STUCK: libc::c_int = 98;
 
 extern "C" fn count(_: libc::c_int) {
+    // Relaxed: a handler and what it interrupts are one thread.
     CAUGHT.fetch_add(1, Relaxed);
 }
 
 extern "C" fn count_fault(_: libc::c_int) {
+    // Relaxed, here and below: as in `count`.
     let caught = CAUGHT.fetch_add(1, Relaxed) + 1;
     let wanted = WANTED.load(Relaxed);
     if caught < wanted {
@@ -51,6 +53,7 @@ pub(crate) fn install_counter() -> io::Result<()> {
 
 /// Counts SIGSEGV; at the `wanted`th the page at this place is opened.
 pub(crate) fn install_fault_counter(place: (usize, usize), wanted: u64) -> io::Result<()> {
+    // Relaxed: the handler runs in this thread, and only from the end of this on.
     PAGE[0].store(place.0, Relaxed);
     PAGE[1].store(place.1, Relaxed);
     WANTED.store(wanted, Relaxed);
@@ -83,5 +86,6 @@ pub(crate) fn send_none(process: libc::pid_t) -> bool {
 
 /// How many were caught since the last time.
 pub(crate) fn take_caught() -> u64 {
+    // Relaxed: as in `count`.
     CAUGHT.swap(0, Relaxed)
 }
