@@ -301,7 +301,7 @@ fn historic(a: &Side, as_json: bool) -> Result<Exit, Failure> {
     }
     if rows.is_empty() {
         return Err(Failure::bad_input(format!(
-            "{} has no experiment with historic figures; `hocket lab explain ID` tells which have some",
+            "{} has no historic figures that are defined as the lab's are; `hocket lab explain ID` quotes the others with what differs",
             a.name()
         )));
     }
