@@ -39,7 +39,7 @@ pub(super) const TIME: Metric = Metric {
     definition: "How long the work of a round took, by the guest's own clock.",
 };
 
-/// What a round costs besides.
+/// The cost of a round beyond its work.
 pub(super) const OVERHEAD: Metric = Metric {
     name: "overhead",
     unit: "us",
@@ -146,7 +146,7 @@ pub(super) fn samples(turn: &Turn) -> Vec<Sample> {
     samples
 }
 
-/// The largest median of what a round costs besides its work.
+/// The largest median of the cost of a round beyond its work.
 pub(super) fn overhead(results: &Results) -> Option<Sentence> {
     let of = |variant: &Variant| results.median(&variant.name, OVERHEAD.name);
     let largest = results.designed().iter().filter_map(of).fold(f64::NEG_INFINITY, f64::max);

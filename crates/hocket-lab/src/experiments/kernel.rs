@@ -184,7 +184,7 @@ impl Experiment for Kernel {
     }
 }
 
-/// Why a primitive cannot be had here. Each is tried once in the life of this process: several commands ask for the design
+/// Why this machine lacks a primitive. Each is tried once in the life of this process: several commands ask for the design
 /// more than once.
 fn refused_here(primitive: Primitive, site: &Site) -> Option<String> {
     static KNOWN: Mutex<BTreeMap<String, Option<String>>> = Mutex::new(BTreeMap::new());

@@ -37,7 +37,7 @@ pub enum Judgement {
     Wrong,
 }
 
-/// Which way a difference goes. Only [`judge`] makes one, so whoever holds one knows that the difference is shown.
+/// Which way a difference goes. Only [`judge`] makes one, so a value of this type is proof that the difference is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Direction {
     is_less: bool,

@@ -75,7 +75,7 @@ pub struct Unpaired {
     pub interval: Option<Interval>,
     /// Process starts of the run that has fewer.
     pub starts: usize,
-    /// Whether most starts of a run came to no level ([`Starts`]); whoever has only figures of starts cannot know.
+    /// Whether most starts of a run came to no level ([`Starts`]). The figures of starts alone do not show it.
     pub unsteady: bool,
 }
 

@@ -259,7 +259,7 @@ impl Primitive {
         })
     }
 
-    /// Why it cannot be had here, if so. It is done once; loads and memory always can.
+    /// Why this machine lacks it; `None` if it has it. Tries it once; loads and memory are always there.
     pub(super) fn refusal(self, site: &Site) -> Option<String> {
         if self.is_memory() {
             return None;

@@ -25,7 +25,7 @@ const EARLIEST_NS: f64 = 500.0;
 pub(crate) struct Ridge<'a> {
     /// Its name.
     pub label: String,
-    /// What else is told of it.
+    /// Further sentences about it.
     pub note: String,
     /// Every value, ascending.
     pub sorted: &'a [f64],
