@@ -9,6 +9,7 @@ mod explain;
 mod report;
 mod pictures;
 mod compare;
+mod historic;
 mod condition;
 mod rows;
 mod plan;

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
-use hocket_lab::experiments::find;
 use hocket_lab::harness::{Results, floor_of_both, incomparable, unpaired};
 use hocket_lab::numbers::{change_with, digits};
 use hocket_lab::stats::{MIN_STARTS, Unpaired};
@@ -11,7 +10,7 @@ use hocket_lab::store::{RunRecord, Store};
 use serde_json::{Value, json};
 
 use super::args::CompareArgs;
-use super::{failure, open};
+use super::{failure, historic, open};
 use crate::failure::{Exit, Failure};
 use crate::output::{note, print, print_json, tell};
 
@@ -25,7 +24,7 @@ pub(super) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
                 "--fail-if: figures of other machines are no measure for this one; name a run instead of `historic`",
             ));
         }
-        return historic(&a, args.json);
+        return historic::compare(&a.name(), &a.results()?, args.json);
     }
     let b = Side::find(&args.b, &args.records.records)?;
     let (first, second) = (a.results()?, b.results()?);
@@ -240,7 +239,7 @@ fn table(figures: &[Figure]) -> String {
     drawn(&table)
 }
 
-fn plain(heads: &[&str]) -> Table {
+pub(super) fn plain(heads: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(heads);
@@ -251,7 +250,7 @@ fn right(text: String) -> Cell {
     Cell::new(text).set_alignment(CellAlignment::Right)
 }
 
-fn drawn(table: &Table) -> String {
+pub(super) fn drawn(table: &Table) -> String {
     table.lines().map(|line| format!(" {}\n", line.trim_end())).collect()
 }
 
@@ -285,52 +284,4 @@ fn json_of(a: &Side, b: &Side, pairs: &[Pair]) -> Value {
         "paired": false,
         "experiments": pairs.iter().map(pair).collect::<Vec<_>>(),
     })
-}
-
-/// A run beside what was printed long ago.
-fn historic(a: &Side, as_json: bool) -> Result<Exit, Failure> {
-    let mut rows = Vec::new();
-    for results in a.results()? {
-        for old in find(&results.run.id).map(|known| known.historic()).unwrap_or_default() {
-            let beside = hocket_lab::pages::beside(&results, old);
-            if let Some(now) = beside.now {
-                let variant = old.variant.unwrap_or("-").to_owned();
-                rows.push((results.run.id.clone(), variant, old, now));
-            }
-        }
-    }
-    if rows.is_empty() {
-        return Err(Failure::bad_input(format!(
-            "{} has no historic figures that are defined as the lab's are; `hocket lab explain ID` quotes the others with what differs",
-            a.name()
-        )));
-    }
-    if as_json {
-        let rows: Vec<Value> = rows
-            .iter()
-            .map(|(id, variant, old, now)| json!({ "id": id, "variant": variant, "then": old, "now": now }))
-            .collect();
-        print_json(&format!("{:#}\n", Value::from(rows)));
-        return Ok(Exit::Done);
-    }
-    let mut table = plain(&["experiment", "variant", "metric", "then", "now", "then on", "source"]);
-    for (id, variant, old, now) in rows {
-        let then = format!("{} {}", digits(old.value), old.unit);
-        let now = format!("{} {}", digits(now.value), old.unit);
-        table.add_row([
-            id,
-            variant,
-            old.metric.into(),
-            then,
-            now,
-            old.label.into(),
-            old.source.into(),
-        ]);
-    }
-    print(&format!(
-        "{}\nOther machines, other software, other questions: quoted, not compared.\n\n{}",
-        a.name(),
-        drawn(&table)
-    ));
-    Ok(Exit::Done)
 }

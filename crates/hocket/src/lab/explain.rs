@@ -76,7 +76,7 @@ fn here(experiment: &dyn Experiment) -> String {
 }
 
 /// A heading and a text below it, both indented and broken at 96 columns.
-fn paragraph(heading: &str, text: &str) -> String {
+pub(super) fn paragraph(heading: &str, text: &str) -> String {
     let mut lines = format!("\n{heading}\n ");
     let mut width = 1;
     for word in text.split_whitespace() {

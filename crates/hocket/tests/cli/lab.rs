@@ -170,11 +170,38 @@ fn files_that_are_no_records_are_refused_and_left_alone() {
 }
 
 #[test]
+fn historic_figures_are_quoted_with_what_differs() {
+    let folder = tempfile::tempdir().unwrap();
+    let records = folder.path().join("pi.sqlite");
+    let lab = |words: &[&str]| {
+        let ran = run(&[&["lab"], words, &["--records", records.to_str().unwrap()]].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        ran.out
+    };
+    lab(&["run", "ping-pong", "--time", "2s"]);
+    let text = lab(&["compare", "last", "historic"]);
+    let old = hocket_lab::experiments::find("ping-pong").unwrap().historic();
+    assert!(!old.is_empty());
+    for figure in &old {
+        assert!(text.contains(figure.label), "{}: {text}", figure.label);
+        // Lines are broken, words are not.
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let differs = figure.differs.unwrap_or("ping-pong");
+        assert!(words(&text).contains(&words(differs)), "{differs}: {text}");
+    }
+    let rows: serde_json::Value =
+        serde_json::from_str(&lab(&["compare", "last", "historic", "--json"])).unwrap();
+    let rows = rows.as_array().unwrap();
+    assert_eq!(rows.len(), old.len());
+    assert!(rows.iter().all(|row| row["now"].is_null() != row["why_alone"].is_null()), "{rows:?}");
+}
+
+#[test]
 fn runs_are_compared_where_their_figures_mean_the_same() {
     let same = ran(&["compare", "last", measured().to_str().unwrap()]);
     assert_eq!(same.code, Some(0), "{}", same.err);
     assert!(same.out.contains("not paired") && same.out.contains("+0.0 %"), "{}", same.out);
-    refused(&["compare", "last", "historic"], 2, &["historic figures"]);
+    refused(&["compare", "last", "historic"], 2, &["no figures", "lab explain"]);
     let folder = tempfile::tempdir().unwrap();
     let other = folder.path().join("other.sqlite");
     std::fs::copy(measured(), &other).unwrap();

@@ -51,10 +51,6 @@ const SKIPPED: &[(&str, &str)] = &[
         "hocket lab run affinity --guest",
         "the command is the reader's; tests/cli/guests.rs measures one",
     ),
-    (
-        "hocket lab compare last historic",
-        "only figures of siblings are defined as the sources' are, and a machine may have none",
-    ),
     ("hocket plugin check build/mine.clap", "the plug-in is the reader's"),
     ("hocket plugin check mine.lv2", "the plug-in is the reader's"),
     ("cc", "the program is the reader's; hocket-c/tests/c_programs.rs builds those of examples/c"),
