@@ -1,6 +1,6 @@
 # The ways into this repository; each is one script or one cargo command.
 .DEFAULT_GOAL := help
-.PHONY: help demo install uninstall deb site test test-busy bench lint fmt docs loom weakened tsan rtsan test-aarch64 test-smt test-fleet fuzz fresh-debian soak comparison comparison-check clean
+.PHONY: help demo install uninstall deb site test test-busy bench lint fmt docs loom weakened tsan rtsan test-aarch64 test-smt test-fleet fuzz fresh-debian soak records comparison comparison-check clean
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -79,6 +79,9 @@ fresh-debian: ## Follows README.md in a fresh Debian (as root)
 
 soak: ## Plays for half an hour with edits, a load and recordings (SOAK_SECONDS=1800)
 	@ci/soak.sh
+
+records: ## Makes the records of docs/results anew (RECORDS=REGEX: those; about two hours, alone on the machine)
+	@ci/records.sh "$(or $(RECORDS),.)"
 
 comparison: ## Runs Hocket beside other engines (a package of its own)
 	cargo run --locked --release --manifest-path comparison/Cargo.toml
