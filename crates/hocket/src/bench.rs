@@ -1,5 +1,6 @@
 //! `hocket bench`: checks what was asked for, measures it in several starts of this program, shows the result.
 
+mod fill;
 mod start;
 
 pub(crate) use start::preview;
@@ -43,7 +44,7 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     let known = Known::find(&args.profile, &topology)?;
     known.tell();
     let project = args.project.with(args.strict);
-    let opened = OpenedSession::open_as(&args.session, args.rate, &topology, project)?;
+    let mut opened = OpenedSession::open_as(&args.session, args.rate, &topology, project)?;
     let files = check_files(args, &opened)?;
     let mut plan = plan(args, &opened, &known, &topology)?;
     // A name that no plug-in has is refused now.
@@ -51,6 +52,10 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     crate::plugin::isolated::set_up(&args.isolate, opened.session(), isolated)?;
     place(&mut plan.disturb, &topology);
     check_seats(&plan, &topology)?;
+    let stop = crate::interrupt::flag()?;
+    let mut filled = args.clone();
+    fill::fill(&mut filled, &plan, &mut opened, &stop)?;
+    let args = &filled;
     plan.session_sha256 = content(args, &opened);
     let baselines = baselines(args, &plan, &topology)?;
     files.make_folders()?;
@@ -59,7 +64,6 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     crate::notes::takes_left_out(&args.session, opened.session(), "a benchmark");
     let mut parts = Parts::default();
     parts.end("checking");
-    let stop = crate::interrupt::flag()?;
     let Measured { record, failure } = measure(&plan, args, &opened, &stop)?;
     parts.end("measuring");
     print_result(&record, args.json)?;
@@ -88,8 +92,8 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// A digest of the session file and of all that it names besides audio, which the record names by itself. `None` where it
-/// cannot be read again.
+/// A digest of the session file, of all that it names besides audio, which the record names by itself, and of what fills it.
+/// `None` where it cannot be read again.
 fn content(args: &BenchArgs, opened: &OpenedSession) -> Option<String> {
     let digest = hocket_lab::about::digest;
     let text = match opened.streamed_text() {
@@ -99,10 +103,11 @@ fn content(args: &BenchArgs, opened: &OpenedSession) -> Option<String> {
     let media = &opened.session().media;
     let rest = opened.sources().filter(|path| media.iter().all(|media| media.path != *path));
     let rest: Vec<String> = rest.map(|path| digest(&path)).collect::<Option<_>>()?;
-    Some(if rest.is_empty() {
+    let filled = args.fill.map(|fill| format!("{fill:?}")).unwrap_or_default();
+    Some(if rest.is_empty() && filled.is_empty() {
         text
     } else {
-        hocket_lab::about::digest_of(&(text + &rest.concat()))
+        hocket_lab::about::digest_of(&(text + &rest.concat() + &filled))
     })
 }
 

@@ -6,6 +6,7 @@ mod choices;
 mod demo;
 mod devices;
 mod doctor;
+mod fill;
 mod named_file;
 mod normalize;
 mod play;
@@ -28,6 +29,7 @@ pub use choices::{
 pub use demo::DemoArgs;
 pub use devices::DevicesArgs;
 pub use doctor::DoctorArgs;
+pub use fill::Fill;
 pub use named_file::NamedFile;
 pub use normalize::{Measure, Normalize};
 pub use play::PlayArgs;

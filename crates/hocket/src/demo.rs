@@ -108,6 +108,7 @@ fn bench_args(args: &DemoArgs, session: PathBuf, seats: usize) -> BenchArgs {
         schedule: vec![ScheduleArg::Dataflow],
         lanes: vec![crate::cli::LanesArg::Off],
         wait: vec![WaitArg::Hybrid],
+        fill: None,
         disturb: Some(format!("preview,compute:{}", seats.clamp(1, 64))),
         priority: Settings::PRIORITY,
         seed: None,

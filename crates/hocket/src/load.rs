@@ -273,6 +273,11 @@ impl OpenedSession {
         &self.loaded.session
     }
 
+    /// The session, to be changed before anything is loaded for it.
+    pub(crate) fn session_mut(&mut self) -> &mut Session {
+        &mut self.loaded.session
+    }
+
     /// The text of a session from standard input or a pipe, which nobody can read there again.
     pub(crate) fn streamed_text(&self) -> Option<&str> {
         self.loaded.streamed_text()

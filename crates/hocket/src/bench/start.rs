@@ -21,7 +21,7 @@ use indicatif::ProgressBar;
 use rustix::process::{Pid, Signal, getppid, kill_process, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 
-use crate::cli::{BenchArgs, LanesArg};
+use crate::cli::{BenchArgs, Fill, LanesArg};
 use crate::failure::{Exit, Failure};
 use crate::load::project::windows_for;
 use crate::load::streams::{DiskUse, Wait};
@@ -172,6 +172,9 @@ impl Start<'_> {
         option("--disturb", if disturb.is_empty() { "none".into() } else { disturb.join(",") });
         option("--priority", plan.priority.unwrap_or(0).to_string());
         option("--seed", plan.seed.to_string());
+        if let Some(Fill::Effects(effects)) = self.args.fill {
+            option("--fill", effects.to_string());
+        }
         option("--disk-buffer", self.args.disk.disk_buffer.to_string());
         if let Some(us) = self.args.project.stand_in {
             option("--stand-in", us.to_string());
@@ -282,7 +285,10 @@ pub(super) fn serve(args: &BenchArgs, parent: i32) -> Result<Exit, Failure> {
     let topology = crate::load::topology()?;
     let stop = crate::interrupt::flag()?;
     let project = args.project.with(args.strict);
-    let opened = OpenedSession::open_as(&args.session, args.rate, &topology, project)?;
+    let mut opened = OpenedSession::open_as(&args.session, args.rate, &topology, project)?;
+    if let Some(Fill::Effects(effects)) = args.fill {
+        super::fill::add(opened.session_mut(), effects);
+    }
     let plan = super::plan(args, &opened, &Known::default(), &topology)?;
     let isolated = (Pace::RealTime, plan.frames, plan.priority);
     crate::plugin::isolated::set_up(&args.isolate, opened.session(), isolated)?;

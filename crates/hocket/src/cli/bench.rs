@@ -9,6 +9,7 @@ use hocket_lab::report::MAX_SLOWER;
 use super::choices::{
     DiskArgs, IsolateArgs, LanesArg, ProjectArgs, ScheduleArg, SiblingChoice, WaitArg, at_least_one,
 };
+use super::fill::Fill;
 use crate::profile::ProfileArgs;
 
 /// Arguments of `hocket bench`.
@@ -19,6 +20,7 @@ Examples:
   hocket bench sessions/worst-case-4.toml --disturb preview,compute:2 --record out/wc4.json
   hocket bench sessions/band.toml --schedule serial,lists,dataflow --policy off --frames 128
   hocket bench sessions/band.toml --policy off,idle-thread --disturb compute:4@siblings
+  hocket bench sessions/worst-case-4.toml --frames 256 --fill 85%
   hocket bench sessions/band.toml --policy off --baseline before.json")]
 pub struct BenchArgs {
     /// The session file, .dawproject or MIDI file; `-` reads a session from standard input.
@@ -69,6 +71,10 @@ pub struct BenchArgs {
     /// file for it].
     #[arg(long, value_name = "LIST")]
     pub disturb: Option<String>,
+    /// Adds equalisers to the tracks until a block takes this long in the median, such as 2ms, or this share of the period,
+    /// such as 85%; or adds this many. The first variant is measured for it, without a load.
+    #[arg(long, value_name = "HOW-MUCH")]
+    pub fill: Option<Fill>,
     /// Real-time priority to request, 1 to 99; 0 requests ordinary threads.
     #[arg(long, value_name = "N", default_value_t = Settings::PRIORITY, value_parser = clap::value_parser!(u8).range(0..=99))]
     pub priority: u8,

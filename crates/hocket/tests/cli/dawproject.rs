@@ -101,6 +101,44 @@ fn a_bench_measures_with_the_stand_ins() {
 }
 
 #[test]
+fn a_bench_fills_the_session_and_says_with_how_much() {
+    let args = ["bench", &pulse(), "--blocks", "10", "--blocks-per-round", "1", "--json"];
+    let more = ["--policy", "off", "--schedule", "serial", "--disturb", "none", "--starts", "2"];
+    let run_with = |fill: &str| run(&[&args[..], &more[..], &["--fill", fill]].concat());
+    let bench = |fill: &str| {
+        let ran = run_with(fill);
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        let record: BenchRecord = serde_json::from_str(&ran.out).unwrap();
+        (record, ran.err)
+    };
+    let tried = run_with("50%");
+    if tried.err.contains("as it is") {
+        println!(
+            "SKIPPED a_bench_fills_the_session: half of a period is too little here: {}",
+            tried.err
+        );
+        return;
+    }
+    let record: BenchRecord = serde_json::from_str(&tried.out).unwrap();
+    let said = tried.err;
+    let told = said.split("filled with ").nth(1).unwrap_or_else(|| panic!("{said}"));
+    let effects = told.split(' ').next().unwrap();
+    let name = format!("filled with {effects} equaliser");
+    assert!(record.session.name.contains(&name), "{}: {said}", record.session.name);
+    let digest = |record: &BenchRecord| record.session.content_sha256.clone().unwrap();
+    let (again, said) = bench(effects);
+    assert_eq!(
+        (again.session.name.as_str(), digest(&again)),
+        (record.session.name.as_str(), digest(&record))
+    );
+    assert!(!said.contains("filling"), "{said}");
+    let (other, _) = bench("1");
+    assert!(digest(&other) != digest(&record) && other.session.name.contains("1 equaliser more"));
+    check_refused(&[&args[..], &["--fill", "9ms"]].concat(), 2, &["--fill", "--frames"]);
+    check_refused(&[&args[..], &["--fill", "full"]].concat(), 2, &["--fill", "85%"]);
+}
+
+#[test]
 fn strict_refuses_what_does_not_play() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("a.wav").display().to_string();
