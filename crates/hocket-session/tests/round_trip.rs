@@ -472,7 +472,8 @@ fn isolation_is_kept() {
         );
         folder.load(&text).unwrap_or_else(|errors| panic!("{errors}")).session
     };
-    for (text, isolated) in [("", false), ("isolate = false\n", false), ("isolate = true\n", true)] {
+    for (text, isolated) in [("", false), ("isolate = false\n", false), ("isolate = true\n", true)]
+    {
         let session = load(text);
         assert_eq!(session.tracks[0].strip.chain[0].isolate, isolated, "{text}");
         assert_eq!(again(&folder, &session), session, "{text}");

@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::{Ran, example, hocket, one_track};
+use crate::support::{Ran, example, hocket, one_track, session};
 
 const OVERDRIVE: &str = "lv2:http://drobilla.net/plugins/mda/Overdrive";
 const LESLIE: &str = "lv2:http://drobilla.net/plugins/mda/Leslie";
@@ -370,4 +370,39 @@ fn what_cannot_be_checked_is_named() {
     let ran = machine.run(&["plugin", "check", &library]);
     assert_eq!(ran.code, Some(1), "{}", ran.err);
     assert!(ran.out.contains("FAILED   builds      it does not load"), "{}", ran.out);
+}
+
+/// Three equal chains and one that all wait for: there are workers that wait while a plug-in asks for its tasks.
+#[test]
+fn tasks_of_a_plug_in_make_the_same_bytes_for_all_workers() {
+    let test = "tasks_of_a_plug_in_make_the_same_bytes_for_all_workers";
+    let Some(machine) = Machine::with_test_clap(test, "pools") else { return };
+    let effect = "kind = \"clap:test.hocket.gain\"\noutput_gain = 0.5\n";
+    let track = |name: &str| {
+        format!(
+            "[[track]]\nname = \"{name}\"\nclip = [{{ file = \"loop.flac\" }}]\n[[track.effect]]\n{effect}"
+        )
+    };
+    let tracks: String = ["a", "b", "c"].map(track).concat();
+    let text = format!(
+        "[session]\nname = \"try\"\nsample_rate_hz = 44100\nlength_s = 1\n\n{tracks}[master]\n[[master.effect]]\n{effect}"
+    );
+    let (_folder, session) = session(&text);
+    let output = machine.file("out.wav");
+    let rendered = |more: &[&str]| {
+        let args = ["render", &session, "-o", &output, "--format", "32f", "--frames", "300"];
+        let ran = machine.run(&[&args[..], more].concat());
+        assert_eq!(ran.code, Some(0), "{more:?}: {}", ran.err);
+        // A plug-in whose tasks did not run fails, and Hocket says so.
+        assert!(!ran.err.contains("warning"), "{more:?}: {}", ran.err);
+        std::fs::read(&output).unwrap()
+    };
+    let alone = rendered(&["--schedule", "serial"]);
+    for schedule in ["lists", "dataflow", "steal", "critical"] {
+        for workers in ["2", "3"] {
+            let more = ["--schedule", schedule, "--workers", workers];
+            assert!(rendered(&more) == alone, "{more:?}");
+        }
+    }
+    assert!(rendered(&["--isolate"]) == alone);
 }
