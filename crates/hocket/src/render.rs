@@ -25,6 +25,7 @@ use crate::load::{LoadedSession, effects};
 use crate::lost_events::NoRoom;
 use crate::output::{bar, detail, note, tell};
 use crate::plugin::isolated;
+use crate::restarts::Restarts;
 use crate::takes::{self, Takes, Wanted};
 use crate::written::{Parts, seconds, wrote};
 use held::Held;
@@ -287,12 +288,14 @@ fn write(
     let protection = entered.others.summary();
     let bar = bar(region.to, "rendering");
     let mut before = region.from;
+    let mut restarts = Restarts::new(engine.control());
     let done = offline::render_blocks(engine, region.to, |engine, length| {
         takes.keep(engine, length);
         let skipped = before.min(length as u64);
         before -= skipped;
         sources.take(engine, length, skipped as usize, writing.piece());
         bar.inc(length as u64);
+        restarts.look();
         Ok::<bool, Infallible>(writing.pass_on() && !stop.load(Relaxed))
     });
     drop(entered);

@@ -355,6 +355,35 @@ fn a_plug_in_that_asks_for_a_restart_is_made_anew_while_it_plays() {
     assert!(ran.err.contains("the plug-in asked to be made anew, and was"), "{}", ran.err);
 }
 
+/// Each instance asks in its first block, three are made anew, and each begins with an empty delay.
+#[test]
+fn a_render_makes_a_plug_in_anew_at_block_edges() {
+    let test = "a_render_makes_a_plug_in_anew_at_block_edges";
+    let Some(restarts) = Machine::with_test_clap(test, "restarts") else { return };
+    let Some(plain) = Machine::with_test_clap(test, "plain") else { return };
+    let effect =
+        "[[track.effect]]\nkind = \"clap:test.hocket.gain\"\noutput_gain = 0.5\ndelay = 480\n";
+    let (_folder, session) = one_track(effect);
+    let rendered = |machine: &Machine, more: &[&str]| {
+        let output = machine.file("out.wav");
+        let args = ["render", &session, "-o", &output, "--format", "32f", "--frames", "1000"];
+        let ran = machine.run(&[&args[..], more].concat());
+        assert_eq!(ran.code, Some(0), "{more:?}: {}", ran.err);
+        let channels = hocket_media::decode(Path::new(&output)).unwrap().channels;
+        (channels, ran.err.matches("the plug-in asked to be made anew, and was").count(), ran.err)
+    };
+    let (mut expected, _, _) = rendered(&plain, &[]);
+    for row in &mut expected {
+        [1000, 2000, 3000].iter().for_each(|edge| row[*edge..edge + 480].fill(0.0));
+    }
+    for schedule in ["serial", "critical", "steal"] {
+        let (made, count, err) = rendered(&restarts, &["--schedule", schedule]);
+        assert!(made == expected, "{schedule}");
+        assert_eq!(count, 3, "{err}");
+        assert!(err.contains("it was made anew 3 times and asks again"), "{err}");
+    }
+}
+
 #[test]
 fn what_cannot_be_checked_is_named() {
     let Some(machine) = Machine::with_mda("what_cannot_be_checked_is_named") else { return };
