@@ -602,7 +602,7 @@ fn plugins_and_their_states() {
     let remedy = "take preset out: only plug-ins have presets";
     check_at(&built_in, "\"Warm\"", "there is no preset 'Warm'", remedy);
     let no_flag = effect(&format!("{installed}isolate = 1"));
-    check_at(&no_flag, "1", "'isolate' must be true or false", "isolate = true");
+    check_at(&no_flag, "1", "'isolate' cannot be a whole number", "write isolate = true or false");
     let built_in = effect("kind = \"reverb\"\nisolate = true");
     let remedy = "take isolate out: only plug-ins run in processes of their own";
     let cause = "an effect of the kind 'reverb' has no process of its own";

@@ -15,6 +15,7 @@ mod peaks;
 mod shown;
 mod sound;
 mod steering;
+mod additions;
 mod strips;
 mod view;
 mod watcher;
@@ -46,6 +47,7 @@ use crate::render::{check_length, wanted_frames};
 use crate::restarts::Restarts;
 use crate::takes::{self, Takes, Wanted};
 use crate::written::{Parts, wrote};
+use additions::Additions;
 use dashboard::Screen;
 pub(crate) use dashboard::leave;
 use device::Chosen;
@@ -475,7 +477,10 @@ fn play(
         let watcher = scope.spawn(|| watch(drain, &live, (&causes, restarts), bar));
         let shower = scope.spawn(|| showing.run(shown, stop));
         let steers = steering.clone();
-        let osc = osc.map(|listener| scope.spawn(|| listener.run(steers, &strips)));
+        let additions = osc.as_ref().map(|_| Additions::start(loaded, engine.control()));
+        let osc = osc.zip(additions);
+        let osc = osc
+            .map(|(listener, additions)| scope.spawn(|| listener.run(steers, &strips, additions)));
         let view = served.with_rates_over(web::RATES_OVER);
         let page = page.map(|page| scope.spawn(|| page.run(view, steering, &strips)));
         // The server waits for nobody where everything is in memory.

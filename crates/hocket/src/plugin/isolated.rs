@@ -58,15 +58,18 @@ pub(crate) fn set_up(
     session: &Session,
     (pace, frames, priority): (Pace, u32, Option<u8>),
 ) -> Result<(), Failure> {
-    let wish = match args.isolate.is_empty() && !used(session).any(|effect| effect.isolate) {
-        true => None,
-        false => {
+    let is_asked = !args.isolate.is_empty() || used(session).any(|effect| effect.isolate);
+    let wish = match std::env::current_exe() {
+        Err(error) if is_asked => return Err(Failure::not_possible(error)),
+        Err(_) => None,
+        // An effect that comes later may be isolated, too.
+        Ok(program) => {
             let patience = match pace {
                 Pace::RealTime => Patience::REAL_TIME,
                 Pace::Offline => Patience::OFFLINE,
             };
             let isolation = Isolation {
-                program: std::env::current_exe().map_err(Failure::not_possible)?,
+                program,
                 arguments: vec!["plugin".into(), "isolated".into()],
                 pace,
                 frames,
