@@ -67,6 +67,8 @@ enum Mode {
     Errs,
     /// `trips`: when a change of its gain asks for it.
     Trips,
+    /// `sleeps`: for longer than a usual block lasts, in each block.
+    Sleeps,
     /// `pools`: not at all, but the host's threads compute it.
     Pools,
 }
@@ -85,6 +87,7 @@ impl Mode {
             ("errs", Mode::Errs),
             ("trips", Mode::Trips),
             ("pools", Mode::Pools),
+            ("sleeps", Mode::Sleeps),
         ];
         modes.iter().find(|(part, _)| name.contains(part)).map_or(Mode::Good, |(_, mode)| *mode)
     }
@@ -98,6 +101,7 @@ impl Mode {
         match self {
             Mode::Segfaults => segfault(),
             Mode::Stalls => stall(),
+            Mode::Sleeps => std::thread::sleep(std::time::Duration::from_millis(60)),
             Mode::Allocates => drop(std::hint::black_box(vec![0_u8; 1000])),
             _ => {}
         }

@@ -56,7 +56,7 @@ pub struct WarmCost {
 /// The part of blocks that take at most [`WarmCost::high_ns`].
 const HIGH: f64 = 0.95;
 /// The fewest blocks that are measured, however long they take.
-const FEWEST: u32 = 8;
+const FEWEST: usize = 8;
 /// Events that a block of a warm-up has room for.
 const EVENTS: usize = 256;
 /// A chord begins anew after so many blocks.
@@ -82,35 +82,54 @@ impl Beside {
     /// Thread: control. Cost: as many blocks as `how` says.
     pub(super) fn run(&self, cell: &mut NodeCell, ports: Ports, how: WarmUp) -> Option<WarmCost> {
         let mut input = Input::new(ports, self.frames);
-        let (rate, begun) = (TickRate::get(), Instant::now());
         let is_paced = cell.joined.as_ref().is_some_and(|joined| joined.counts.is_some());
-        let period = Duration::from_nanos(period_ns(self.frames as u64, self.rate_hz));
-        let mut took = Vec::with_capacity(how.blocks as usize);
         let (before, blocks) = (how.blocks / 4, how.blocks.max(1));
-        let mut failed = 0;
+        let (begun, mut took) = (Instant::now(), Vec::with_capacity(blocks as usize));
+        let mut failed_before = 0;
         for number in 0..before + blocks {
-            if number == before {
-                failed = cell.failed();
-            }
-            if took.len() >= FEWEST as usize && begun.elapsed() > how.at_most {
+            let is_late = begun.elapsed() > how.at_most;
+            if is_late && took.len() >= FEWEST {
                 break;
             }
-            let started = Instant::now();
-            let ticks = input.block(number, self, |block| cell.run_alone(block))?;
-            if number >= before || begun.elapsed() > how.at_most {
-                took.push(rate.ticks_to_ns(ticks) as f64);
+            if took.is_empty() {
+                failed_before = cell.failed();
             }
-            if is_paced {
-                self.background.attention.signal.advance();
-                std::thread::sleep(period.saturating_sub(started.elapsed()));
+            let ticks =
+                self.paced(is_paced, || input.block(number, self, |block| cell.run_alone(block)))?;
+            if is_late || number >= before {
+                took.push(ticks);
             }
         }
-        let failed = cell.failed().saturating_sub(failed);
+        // An effect that can be bypassed gets a long block in pieces, and each piece counts.
+        let failed = cell.failed().saturating_sub(failed_before).min(took.len() as u64);
         cell.begin_again();
-        took.sort_by(f64::total_cmp);
-        let at = |part: f64| took[((took.len() as f64 * part).ceil() as usize).max(1) - 1];
-        let (node, blocks) = (cell.name.clone(), took.len() as u32);
-        Some(WarmCost { node, blocks, median_ns: at(0.5), high_ns: at(HIGH), failed })
+        Some(WarmCost { failed, ..WarmCost::of(cell.name.clone(), took) })
+    }
+
+    /// Runs a block; where it is paced, wakes its background work and waits until the period is over.
+    fn paced<R>(&self, is_paced: bool, run: impl FnOnce() -> R) -> R {
+        let begun = Instant::now();
+        let ran = run();
+        if is_paced {
+            let period = Duration::from_nanos(period_ns(self.frames as u64, self.rate_hz));
+            self.background.attention.signal.advance();
+            std::thread::sleep(period.saturating_sub(begun.elapsed()));
+        }
+        ran
+    }
+}
+
+impl WarmCost {
+    /// Of blocks that took so many ticks; at least one.
+    fn of(node: String, mut took: Vec<u64>) -> WarmCost {
+        took.sort_unstable();
+        let rate = TickRate::get();
+        let at = |part: f64| {
+            let place = (took.len() as f64 * part).ceil() as usize;
+            rate.ticks_to_ns(took[place.max(1) - 1]) as f64
+        };
+        let (median_ns, high_ns) = (at(0.5), at(HIGH));
+        WarmCost { node, blocks: took.len() as u32, median_ns, high_ns, failed: 0 }
     }
 }
 
