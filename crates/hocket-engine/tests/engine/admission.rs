@@ -9,7 +9,7 @@ use hocket_engine::{
     ControlError, Edit, EditError, Editor, EffectAt, EffectSource, Effects, Engine, WarmUp,
 };
 use hocket_plan::session::{Session, StripId};
-use hocket_plan::{Edge, Effect, Fusing, Graph, ParamSpec, ScheduleKind};
+use hocket_plan::{Edge, Effect, Fusing, Graph, NodeKind, ParamSpec, ScheduleKind};
 
 use crate::stage;
 
@@ -20,8 +20,8 @@ const BRIEF: WarmUp = WarmUp { blocks: 20, at_most: Duration::from_secs(60) };
 
 const SLEEPS: &str = "test:sleeps";
 const PANICS: &str = "test:panics";
-/// Longer than any period here: 64 frames are 1.3 ms.
-const SLEEP: Duration = Duration::from_millis(5);
+/// Much longer than any period here: 64 frames are 1.3 ms.
+const SLEEP: Duration = Duration::from_millis(50);
 
 /// An effect that takes long, and one that panics.
 struct Slow;
@@ -120,9 +120,9 @@ fn what_takes_longer_than_a_period_does_not_fit() {
         let (mut engine, mut editor) = start(schedule, workers);
         let candidate = editor.try_out(insert_slow(SLEEPS), BRIEF).unwrap();
         let admission = candidate.admission();
-        assert!(admission.needed_ns > 3e6, "{admission:?}");
+        assert!(admission.needed_ns > 10e6, "{admission:?}");
         assert!(!admission.fits(), "{admission}");
-        assert_eq!(admission.period_ns, 64.0 * 1e9 / 48e3 - 1.0 / 3.0);
+        assert_eq!(admission.period_ns, 1_333_333.0);
         // Nobody hears what is not admitted, and it is freed.
         drop(candidate);
         assert_eq!(editor.session(), &stage::session());
@@ -137,7 +137,7 @@ fn what_panics_while_it_is_tried_out_is_refused() {
     let _alone = stage::alone();
     let (_engine, mut editor) = start(ScheduleKind::Serial, 1);
     let refused = editor.try_out(insert_slow(PANICS), BRIEF).unwrap_err();
-    let name = "eq: test:panics".replace("eq", &stage::session().tracks[0].strip.name);
+    let name = format!("{}: {PANICS}", stage::session().tracks[0].strip.name);
     assert_eq!(refused, EditError::Panicked(name));
     assert!(editor.is_settled());
 }
@@ -148,7 +148,7 @@ fn a_candidate_of_another_graph_is_refused() {
     let (_engine, mut editor) = start(ScheduleKind::Serial, 1);
     let candidate = editor.try_out(insert("eq"), BRIEF).unwrap();
     editor.apply(Edit::Gain(StripId::Master, -3.0)).unwrap();
-    let other = editor.try_out(insert("reverb"), BRIEF).unwrap();
+    let other = editor.try_out(insert("freeverb"), BRIEF).unwrap();
     // A level changes no graph.
     editor.admit(candidate).unwrap();
     assert_eq!(editor.admit(other), Err(EditError::Outdated));
@@ -181,7 +181,8 @@ fn adopted(engine: &Engine, session: Session) -> Result<Editor, EditError> {
 fn an_engine_that_plays_is_edited_as_one_that_began_with_an_editor() {
     let _alone = stage::alone();
     let policy = stage::policy(ScheduleKind::Dataflow);
-    let edits = || [insert("reverb"), Edit::Mute(StripId::Track(1), true), Edit::RemoveEffect(AT)];
+    let edits =
+        || [insert("freeverb"), Edit::Mute(StripId::Track(1), true), Edit::RemoveEffect(AT)];
     let heard = |engine: &mut Engine, editor: &mut Editor| {
         let mut heard = stage::play(engine, 20);
         for edit in edits() {
@@ -221,7 +222,8 @@ fn outputs_that_the_host_added_stay_with_their_nodes() {
     let _alone = stage::alone();
     let prepared = stage::prepared();
     let graph: &Graph = &prepared.graph;
-    let fader = graph.nodes().iter().position(|node| node.name.contains("fader")).unwrap();
+    let fader =
+        graph.nodes().iter().position(|node| node.kind == NodeKind::Fader(AT.strip)).unwrap();
     let before = graph.nodes()[fader].inputs.first().map(|edge: &Edge| edge.from).unwrap();
     let mut tapped = graph.clone();
     let outputs = [graph.outputs(), vec![before]].concat();

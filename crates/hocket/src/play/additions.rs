@@ -205,16 +205,16 @@ mod tests {
 
     #[test]
     fn an_effect_begins_with_its_defaults_or_is_refused() {
-        let effect = new_effect("reverb", false).unwrap();
-        let known = hocket_dsp::kind("reverb").unwrap();
-        assert_eq!((effect.kind.as_str(), effect.values), ("reverb", known.defaults()));
+        let effect = new_effect("freeverb", false).unwrap();
+        let known = hocket_dsp::kind("freeverb").unwrap();
+        assert_eq!((effect.kind.as_str(), effect.values), ("freeverb", known.defaults()));
         let why = |kind, isolate| new_effect(kind, isolate).unwrap_err();
         assert!(
             why("reverbs", false).contains("no effect reverbs: the kinds are "),
             "{}",
             why("reverbs", false)
         );
-        assert!(why("reverb", true).contains("no plug-in"));
+        assert!(why("freeverb", true).contains("no plug-in"));
         assert!(why("soundfont", false).contains("needs a file"));
     }
 }
