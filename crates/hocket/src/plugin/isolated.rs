@@ -119,6 +119,11 @@ fn used(session: &Session) -> impl Iterator<Item = &Effect> {
     chains.filter(|effect| Format::of_kind(&effect.kind).is_some())
 }
 
+/// Whether it has any.
+pub(crate) fn has_plugins(session: &Session) -> bool {
+    used(session).next().is_some()
+}
+
 /// Their kinds.
 fn kinds_of(session: &Session) -> impl Iterator<Item = String> + '_ {
     used(session).map(|effect| effect.kind.clone())
