@@ -25,7 +25,7 @@ const ALLOWED: [(&str, &str); 18] = [
     ("crates/hocket-devices/src/library.rs", "loading libraries at run time"),
     ("crates/hocket-devices/src/jack/libjack", "calls of libjack, and a cancellation by it"),
     ("crates/hocket-plugins/src/lv2/ffi", "calls of liblilv and of LV2 plug-ins"),
-    ("crates/hocket-plugins/src/clap/ffi.rs", "loading CLAP files"),
+    ("crates/hocket-plugins/src/clap/ffi.rs", "loading CLAP files, lending a call's helpers"),
     ("crates/hocket-plugins/src/check/calls/ffi.rs", "counting a plug-in's calls of the C library"),
     ("crates/hocket-plugins/src/isolate/memory.rs", "memory that two processes share"),
     ("crates/hocket-plugins/examples/", "a CLAP plug-in for tests"),

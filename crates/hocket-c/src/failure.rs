@@ -81,7 +81,7 @@ impl From<EditError> for Failure {
         match error {
             EditError::Control(error) => error.into(),
             EditError::Thread(_) => Failure::not_possible(text),
-            EditError::Grew => Failure { status: Status::Busy, text },
+            EditError::Grew | EditError::Outdated => Failure { status: Status::Busy, text },
             _ => Failure::bad_input(text),
         }
     }

@@ -1,5 +1,10 @@
 //! The effects against renders by other programs (SoX, SciPy, FFmpeg, Csound, ecasound) whose
 //! algorithms are fully defined. Tolerances are the manifest's.
+//!
+//! Whole sessions are compared in `hocket/tests/cli/references.rs`. These cases of the manifest with a formula are compared
+//! nowhere, because Hocket has nothing that computes them: fades along a quarter sine (`sox-fade-quarter-sine-0.2-0.3`,
+//! `ffmpeg-afade-in-qsin`) and a logarithm (`sox-fade-logarithmic-0.2-0.3`), as clips fade in lines; a tremolo
+//! (`sox-tremolo-5-60`); a convolution (`scipy-convolve-4096`).
 
 mod common;
 

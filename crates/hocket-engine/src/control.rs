@@ -24,5 +24,8 @@ pub mod states;
 pub mod lost_events;
 pub mod edit;
 pub mod editor;
+pub(crate) mod adopt;
+pub mod warm_up;
+pub mod admission;
 pub mod graph_editor;
 pub(crate) mod transition;

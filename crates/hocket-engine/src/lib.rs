@@ -138,6 +138,7 @@ pub use block::node::Contained;
 pub use block::note_player::NotePlayer;
 pub use block::times::{BlockTimes, WorkerTotals, period_ns};
 pub use catalogue::{EffectSource, Effects, EffectsAt, param_spec};
+pub use control::admission::{Admission, Candidate};
 pub use control::automation::{LaneChange, LaneSpec, ThinnedOut};
 pub use control::background::LostWork;
 pub use control::clip_streams::{
@@ -159,6 +160,7 @@ pub use control::seating::{SeatSpeeds, Seating, seats_of};
 pub use control::settings::{Couples, MainThread, Policy, Settings, SettingsError, Steer};
 pub use control::start::EngineError;
 pub use control::states::{RestoredStates, SavedState, SavedStates};
+pub use control::warm_up::{WarmCost, WarmUp};
 pub use device::offline;
 pub use device::virtual_device::VirtualDevice;
 pub use flight::{

@@ -14,8 +14,8 @@ use crate::session::{StripId, Tap};
 pub const PLUGIN_PREFIXES: [&str; 2] = ["lv2:", "clap:"];
 
 /// The keys that every effect has in a session file. No parameter may have one of these names.
-pub const EFFECT_KEYS: [&str; 8] =
-    ["kind", "bypass", "key", "key_tap", "events", "state", "preset", "file"];
+pub const EFFECT_KEYS: [&str; 9] =
+    ["kind", "bypass", "key", "key_tap", "events", "state", "preset", "file", "isolate"];
 
 /// Whether `kind` has the form of a plug-in's kind. No built-in kind has.
 pub fn is_plugin(kind: &str) -> bool {
@@ -44,6 +44,8 @@ pub struct Effect {
     pub preset: Option<String>,
     /// The file that it plays, already resolved against the session file's folder. Only for kinds that take one.
     pub file: Option<PathBuf>,
+    /// Whether it runs in a process of its own, where the source of the effect can do that. Only for plug-ins.
+    pub isolate: bool,
 }
 
 impl Effect {
@@ -59,6 +61,7 @@ impl Effect {
             state_file: None,
             preset: None,
             file: None,
+            isolate: false,
         }
     }
 }

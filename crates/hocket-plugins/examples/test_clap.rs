@@ -1,7 +1,8 @@
 //! A CLAP plug-in for the tests: a gain with a delay that it reports as latency, and a state. A delay of more than 1000
 //! frames, which only a state can have, makes it a plug-in of one channel.
 //!
-//! With `trips` in its file name, the gain decides in a block whether it misbehaves: [`SEGFAULT`] and so on.
+//! With `pools` in its file name, it asks the host's thread pool to compute its output, and fails if that goes wrong. With
+//! `trips`, the gain decides in a block whether it misbehaves: [`SEGFAULT`] and so on.
 //!
 //! Its file name decides how it loads: one with `crashes`, `hangs` or `prints` in it does so. The name also decides how it
 //! misbehaves later (`Mode`).
@@ -24,6 +25,8 @@ use clack_extensions::params::{
     PluginMainThreadParams, PluginParams,
 };
 use clack_extensions::state::{PluginState, PluginStateImpl};
+use clack_extensions::thread_check::HostThreadCheck;
+use clack_extensions::thread_pool::{HostThreadPool, PluginThreadPool, PluginThreadPoolImpl};
 use clack_plugin::clack_export_entry;
 use clack_plugin::entry::prelude::*;
 use clack_plugin::events::spaces::CoreEventSpace;
@@ -64,6 +67,10 @@ enum Mode {
     Errs,
     /// `trips`: when a change of its gain asks for it.
     Trips,
+    /// `sleeps`: for longer than a usual block lasts, in each block.
+    Sleeps,
+    /// `pools`: not at all, but the host's threads compute it.
+    Pools,
 }
 
 static MODE: OnceLock<Mode> = OnceLock::new();
@@ -79,6 +86,8 @@ impl Mode {
             ("restarts", Mode::Restarts),
             ("errs", Mode::Errs),
             ("trips", Mode::Trips),
+            ("pools", Mode::Pools),
+            ("sleeps", Mode::Sleeps),
         ];
         modes.iter().find(|(part, _)| name.contains(part)).map_or(Mode::Good, |(_, mode)| *mode)
     }
@@ -92,6 +101,7 @@ impl Mode {
         match self {
             Mode::Segfaults => segfault(),
             Mode::Stalls => stall(),
+            Mode::Sleeps => std::thread::sleep(std::time::Duration::from_millis(60)),
             Mode::Allocates => drop(std::hint::black_box(vec![0_u8; 1000])),
             _ => {}
         }
@@ -160,17 +170,100 @@ impl Values {
     }
 }
 
-impl PluginShared<'_> for Values {}
+/// What all threads of an instance share.
+struct Shared<'a> {
+    values: Values,
+    pool: Pool<'a>,
+}
+
+impl<'a> PluginShared<'a> for Shared<'a> {}
+
+/// Into how many tasks a run is divided.
+const TASKS: u32 = 8;
+/// Frames of the longest run.
+const LONGEST: usize = 4096;
+
+/// A run that the host's threads compute.
+struct Pool<'a> {
+    host: HostSharedHandle<'a>,
+    check: Option<HostThreadCheck>,
+    /// The rows of both channels, one after the other, as bits.
+    samples: Vec<AtomicU32>,
+    frames: AtomicU32,
+    /// How many tasks ran, and how many of them on a thread that said it was another one.
+    ran: AtomicU32,
+    wrong: AtomicU32,
+}
+
+impl<'a> Pool<'a> {
+    fn new(host: HostSharedHandle<'a>) -> Pool<'a> {
+        let samples = (0..2 * LONGEST).map(|_| AtomicU32::new(0)).collect();
+        let zero = || AtomicU32::new(0);
+        let check = host.get_extension();
+        Pool { host, check, samples, frames: zero(), ran: zero(), wrong: zero() }
+    }
+
+    /// Whether the calling thread is the main thread, and the audio thread.
+    fn threads(&self) -> Option<(bool, bool)> {
+        let check = self.check?;
+        check.is_main_thread(&self.host).zip(check.is_audio_thread(&self.host))
+    }
+
+    /// What becomes of each sample, beside the gain: enough work that other threads come in time.
+    fn bend(sample: f32) -> f32 {
+        (0..200).fold(sample, |sample, _| sample - 0.01 * sample * sample * sample)
+    }
+
+    /// Computes what is in `rows`, with the host's threads. `false`: something went wrong.
+    fn run(&self, host: &mut HostAudioProcessorHandle<'_>, rows: &mut [&mut [f32]]) -> bool {
+        let frames = rows.first().map_or(0, |row| row.len());
+        let place = |(channel, frame): (usize, usize)| &self.samples[channel * frames + frame];
+        for (channel, row) in rows.iter().enumerate() {
+            for (frame, sample) in row.iter().enumerate() {
+                place((channel, frame)).store(sample.to_bits(), Relaxed);
+            }
+        }
+        self.frames.store((rows.len() * frames) as u32, Relaxed);
+        self.ran.store(0, Relaxed);
+        let before = self.threads() == Some((false, true));
+        let Some(pool) = host.get_extension::<HostThreadPool>() else { return false };
+        let asked = pool.request_exec(host, TASKS).is_ok();
+        let after = self.threads() == Some((false, true));
+        for (channel, row) in rows.iter_mut().enumerate() {
+            for (frame, sample) in row.iter_mut().enumerate() {
+                *sample = f32::from_bits(place((channel, frame)).load(Relaxed));
+            }
+        }
+        let all = self.ran.load(Relaxed) == TASKS && self.wrong.load(Relaxed) == 0;
+        before && asked && after && all
+    }
+}
+
+impl PluginThreadPoolImpl for Shared<'_> {
+    fn exec(&self, task: u32) {
+        let pool = &self.pool;
+        let count = pool.frames.load(Relaxed) as usize;
+        let part = |task: u32| count * task as usize / TASKS as usize;
+        for sample in &pool.samples[part(task)..part(task + 1)] {
+            let bent = Pool::bend(f32::from_bits(sample.load(Relaxed)));
+            sample.store(bent.to_bits(), Relaxed);
+        }
+        let is_wrong = pool.threads() != Some((false, false));
+        pool.wrong.fetch_add(u32::from(is_wrong), Relaxed);
+        pool.ran.fetch_add(1, Relaxed);
+    }
+}
 
 struct Main<'a> {
     values: &'a Values,
 }
 
-impl<'a> PluginMainThread<'a, Values> for Main<'a> {}
+impl<'a> PluginMainThread<'a, Shared<'a>> for Main<'a> {}
 
 struct Sound<'a> {
     host: HostAudioProcessorHandle<'a>,
     values: &'a Values,
+    pool: &'a Pool<'a>,
     has_asked: bool,
     blocks: u64,
     delayed: [Vec<f32>; 2],
@@ -179,15 +272,16 @@ struct Sound<'a> {
 
 impl Plugin for Fixture {
     type AudioProcessor<'a> = Sound<'a>;
-    type Shared<'a> = Values;
+    type Shared<'a> = Shared<'a>;
     type MainThread<'a> = Main<'a>;
 
-    fn declare_extensions(builder: &mut PluginExtensions<Self>, _: Option<&Values>) {
+    fn declare_extensions(builder: &mut PluginExtensions<Self>, _: Option<&Shared<'_>>) {
         builder
             .register::<PluginAudioPorts>()
             .register::<PluginLatency>()
             .register::<PluginParams>()
-            .register::<PluginState>();
+            .register::<PluginState>()
+            .register::<PluginThreadPool>();
     }
 }
 
@@ -196,29 +290,31 @@ impl DefaultPluginFactory for Fixture {
         PluginDescriptor::new("test.hocket.gain", "Test gain")
     }
 
-    fn new_shared(_: HostSharedHandle<'_>) -> Result<Values, PluginError> {
-        Ok(Values([AtomicU32::new(1.0_f32.to_bits()), AtomicU32::new(0.0_f32.to_bits())]))
+    fn new_shared(host: HostSharedHandle<'_>) -> Result<Shared<'_>, PluginError> {
+        let values = [1.0_f32, 0.0].map(|value| AtomicU32::new(value.to_bits()));
+        Ok(Shared { values: Values(values), pool: Pool::new(host) })
     }
 
     fn new_main_thread<'a>(
         _: HostMainThreadHandle<'a>,
-        values: &'a Values,
+        shared: &'a Shared<'a>,
     ) -> Result<Main<'a>, PluginError> {
-        Ok(Main { values })
+        Ok(Main { values: &shared.values })
     }
 }
 
-impl<'a> PluginAudioProcessor<'a, Values, Main<'a>> for Sound<'a> {
+impl<'a> PluginAudioProcessor<'a, Shared<'a>, Main<'a>> for Sound<'a> {
     fn activate(
         host: HostAudioProcessorHandle<'a>,
         _: &Main<'a>,
-        values: &'a Values,
+        shared: &'a Shared<'a>,
         config: PluginAudioConfiguration,
     ) -> Result<Self, PluginError> {
         assert_eq!(config.min_frames_count, 1);
+        let Shared { values, pool } = shared;
         let delay = values.get(1) as usize;
         let delayed = [vec![0.0; delay], vec![0.0; delay]];
-        Ok(Sound { host, values, has_asked: false, blocks: 0, delayed, at: 0 })
+        Ok(Sound { host, values, pool, has_asked: false, blocks: 0, delayed, at: 0 })
     }
 
     /// Values change at their frames.
@@ -262,6 +358,16 @@ impl<'a> PluginAudioProcessor<'a, Values, Main<'a>> for Sound<'a> {
                 let gain = if trips || Mode::now() == Mode::Nan { f32::NAN } else { gain };
                 output[frame] = sample * gain;
                 self.at += 1;
+            }
+        }
+        if Mode::now() == Mode::Pools {
+            let pairs = channels.iter_mut().filter_map(|pair| match pair {
+                ChannelPair::InputOutput(_, output) => Some(output),
+                _ => None,
+            });
+            let mut rows: Vec<&mut [f32]> = pairs.collect();
+            if !self.pool.run(&mut self.host, &mut rows) {
+                return Err(PluginError::Message("the host's threads did not run it"));
             }
         }
         let last = events.input.iter().filter_map(gain_at).next_back();

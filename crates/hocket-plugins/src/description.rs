@@ -109,8 +109,8 @@ fn sound_params<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Param>, D::Err
 }
 
 /// The keys that every effect has in a session.
-const SESSION_KEYS: [&str; 8] =
-    ["kind", "bypass", "key", "key_tap", "events", "state", "preset", "file"];
+const SESSION_KEYS: [&str; 9] =
+    ["kind", "bypass", "key", "key_tap", "events", "state", "preset", "file", "isolate"];
 
 /// The name of a parameter in sessions: its own, with `_` behind it if it is the name of another key.
 pub(crate) fn session_name(name: &str) -> String {

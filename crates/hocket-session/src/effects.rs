@@ -65,6 +65,7 @@ impl EffectReader<'_, '_> {
             state_file,
             preset: preset_name,
             file,
+            isolate: self.isolate(fields, kind.value),
         };
         self.check_file(fields, &effect);
         Some(effect)
@@ -86,6 +87,16 @@ impl EffectReader<'_, '_> {
             self.mistakes.report(fields.span_of(&schema::EFFECT_FILE), cause, remedy);
         }
         None
+    }
+
+    /// Whether the effect runs in a process of its own.
+    fn isolate(&self, fields: &Fields<'_>, kind: &str) -> bool {
+        if fields.has(&schema::ISOLATE) && !is_plugin(kind) {
+            let cause = format!("an effect of the kind '{kind}' has no process of its own");
+            let remedy = "take isolate out: only plug-ins run in processes of their own";
+            self.mistakes.report(fields.span_of(&schema::ISOLATE), cause, remedy);
+        }
+        fields.flag(&schema::ISOLATE, false)
     }
 
     /// Whether the file holds what the effect wants of it.

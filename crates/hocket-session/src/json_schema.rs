@@ -1,6 +1,6 @@
 //! The format as JSON Schema, for editors: they complete keys and mark mistakes while one writes.
 
-use hocket_plan::{EffectCatalogue, ParamSpec};
+use hocket_plan::{EffectCatalogue, ParamSpec, is_plugin};
 use serde_json::{Map, Value as Json, json};
 
 use crate::schema::{self, Key, TABLES, Table, Value};
@@ -151,6 +151,7 @@ fn add_kinds(effect: &mut Map<String, Json>, catalogue: &dyn EffectCatalogue) {
             let fits = !is_key || catalogue.has_side_chain(kind);
             let fits = fits && (!is_state || catalogue.takes_state(kind));
             let fits = fits && (key.name != schema::EFFECT_FILE.name || takes_file);
+            let fits = fits && (key.name != schema::ISOLATE.name || is_plugin(kind));
             if fits && (!is_events || catalogue.has_event_input(kind)) {
                 known.insert(key.name.into(), json!(true));
             }

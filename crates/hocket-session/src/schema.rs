@@ -319,6 +319,12 @@ pub(crate) const EFFECT_FILE: Key = key(
     "none",
     "The SoundFont that a `soundfont` plays, which needs one; relative to the folder of the session file.",
 );
+pub(crate) const ISOLATE: Key = key(
+    "isolate",
+    Value::Flag,
+    "false",
+    "Runs the plug-in in a process of its own, one block later, as the option `--isolate` does; only plug-ins.",
+);
 pub(crate) const FEEDBACK: Key = key(
     "feedback",
     Value::Flag,
@@ -482,7 +488,7 @@ pub(crate) static NOTE_TABLE: Table = Table {
 pub(crate) static EFFECT_TABLE: Table = Table {
     header: "[[track.effect]]",
     summary: "An effect; also in `[[group.effect]]`, `[[return.effect]]` and `[[master.effect]]`.",
-    keys: &[KIND, BYPASS, SIDE_CHAIN, KEY_TAP, EVENTS_FROM, STATE, PRESET, EFFECT_FILE],
+    keys: &[KIND, BYPASS, SIDE_CHAIN, KEY_TAP, EVENTS_FROM, STATE, PRESET, EFFECT_FILE, ISOLATE],
 };
 pub(crate) static SEND_TABLE: Table = Table {
     header: "[[track.send]]",

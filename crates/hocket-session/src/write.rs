@@ -310,13 +310,14 @@ impl Writer<'_> {
 
     fn effect(&mut self, effect: &Effect, table: &str, strip: &str) -> Written {
         let Effect { kind, values, bypass, key: heard, events, .. } = effect;
-        let Effect { state, state_file, preset, file, .. } = effect;
+        let Effect { state, state_file, preset, file, isolate, .. } = effect;
         let params = self.catalogue.params(kind).filter(|params| params.len() == values.len());
         let unknown = || WriteError::UnknownEffect { strip: strip.into(), kind: kind.clone() };
         let params = params.ok_or_else(unknown)?;
         self.header(&format!("[[{table}.effect]]"));
         self.text("kind", kind);
         self.flag("bypass", *bypass);
+        self.flag("isolate", *isolate);
         if let Some(file) = file {
             let file = self.path(file)?;
             self.text("file", &file);

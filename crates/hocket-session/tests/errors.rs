@@ -302,7 +302,7 @@ fn effects() {
         &other,
         "ratio",
         "unknown key 'ratio'",
-        "the keys here are 'kind', 'bypass', 'key', 'key_tap', 'events', 'state', 'preset', 'file' and 'mix'",
+        "the keys here are 'kind', 'bypass', 'key', 'key_tap', 'events', 'state', 'preset', 'file', 'isolate' and 'mix'",
     );
 }
 
@@ -601,6 +601,12 @@ fn plugins_and_their_states() {
     let built_in = effect("kind = \"reverb\"\npreset = \"Warm\"");
     let remedy = "take preset out: only plug-ins have presets";
     check_at(&built_in, "\"Warm\"", "there is no preset 'Warm'", remedy);
+    let no_flag = effect(&format!("{installed}isolate = 1"));
+    check_at(&no_flag, "1", "'isolate' cannot be a whole number", "write isolate = true or false");
+    let built_in = effect("kind = \"reverb\"\nisolate = true");
+    let remedy = "take isolate out: only plug-ins run in processes of their own";
+    let cause = "an effect of the kind 'reverb' has no process of its own";
+    check_at(&built_in, "true", cause, remedy);
 }
 
 #[test]

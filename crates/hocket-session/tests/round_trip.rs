@@ -462,3 +462,20 @@ fn a_preset_is_kept_with_what_differs_from_it() {
     written.tracks[0].strip.chain[0].preset = None;
     assert_eq!(again(&folder, &gone), written);
 }
+
+#[test]
+fn isolation_is_kept() {
+    let folder = Folder::new();
+    let load = |isolate: &str| {
+        let text = format!(
+            "[[track]]\nname = \"a\"\n[[track.clip]]\nfile = \"audio/a.wav\"\n[[track.effect]]\nkind = \"{PLUGIN}\"\n{isolate}"
+        );
+        folder.load(&text).unwrap_or_else(|errors| panic!("{errors}")).session
+    };
+    for (text, isolated) in [("", false), ("isolate = false\n", false), ("isolate = true\n", true)]
+    {
+        let session = load(text);
+        assert_eq!(session.tracks[0].strip.chain[0].isolate, isolated, "{text}");
+        assert_eq!(again(&folder, &session), session, "{text}");
+    }
+}

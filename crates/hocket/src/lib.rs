@@ -10,6 +10,7 @@ pub mod cli;
 pub mod failure;
 pub mod load;
 mod lost_events;
+mod restarts;
 pub mod check;
 pub mod machine;
 pub mod bench;

@@ -25,6 +25,7 @@ use crate::load::{LoadedSession, effects};
 use crate::lost_events::NoRoom;
 use crate::output::{bar, detail, note, tell};
 use crate::plugin::isolated;
+use crate::restarts::Restarts;
 use crate::takes::{self, Takes, Wanted};
 use crate::written::{Parts, seconds, wrote};
 use held::Held;
@@ -112,7 +113,10 @@ fn render(args: &RenderArgs, prepared: Prepared, stop: &AtomicBool) -> Result<bo
     let rendered = Region { from: region.from + added, to: region.to + added };
     let mut takes = takes.starting_at(rendered.from);
     let writing = Writing::start(files)?;
-    let done = write(&mut engine, (writing, sources, &mut takes), rendered, (stop, &mut parts));
+    // Nothing else asks to be made anew.
+    let restarts = isolated::has_plugins(&loaded.session).then(|| Restarts::new(engine.control()));
+    let ways = (writing, sources, &mut takes, restarts);
+    let done = write(&mut engine, ways, rendered, (stop, &mut parts));
     let recorded = takes.end();
     for take in &recorded {
         // What is wrong is said with --quiet, too.
@@ -279,7 +283,12 @@ struct Rendered {
 
 fn write(
     engine: &mut Engine,
-    (mut writing, mut sources, takes): (Writing, Sources, &mut Takes),
+    (mut writing, mut sources, takes, mut restarts): (
+        Writing,
+        Sources,
+        &mut Takes,
+        Option<Restarts>,
+    ),
     region: Region,
     (stop, parts): (&AtomicBool, &mut Parts),
 ) -> Result<Rendered, WriteError> {
@@ -293,6 +302,7 @@ fn write(
         before -= skipped;
         sources.take(engine, length, skipped as usize, writing.piece());
         bar.inc(length as u64);
+        restarts.iter_mut().for_each(Restarts::look);
         Ok::<bool, Infallible>(writing.pass_on() && !stop.load(Relaxed))
     });
     drop(entered);

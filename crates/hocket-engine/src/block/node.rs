@@ -323,6 +323,33 @@ impl NodeCell {
         self.joined = Some(joined);
     }
 
+    /// Runs the processor once, before any plan has the node. `false`: it has panicked, and the node is silent.
+    ///
+    /// Thread: control.
+    pub(crate) fn run_alone(&mut self, block: &mut Block<'_>) -> bool {
+        let state = self.state.get_mut();
+        let mut answers = state.answers.take();
+        state.call(|processor| {
+            answers.iter_mut().for_each(|answers| answers.deliver(processor));
+            processor.process(block);
+        });
+        state.answers = answers;
+        state.panicked.is_none()
+    }
+
+    /// Forgets what [`NodeCell::run_alone`] left in it: it begins as if it had not run.
+    ///
+    /// Thread: control.
+    pub(crate) fn begin_again(&mut self) {
+        let state = self.state.get_mut();
+        state.reset();
+        state.start_again();
+        let (not_finite, panicked) = state.became();
+        self.forget_counts();
+        // Relaxed: the number publishes nothing else.
+        self.shown.store(not_finite | if panicked { PANICKED } else { 0 }, Relaxed);
+    }
+
     /// Gives a node that has not run its lanes, and their first values as its settings.
     ///
     /// Thread: control.
@@ -377,13 +404,17 @@ impl NodeCell {
     /// Thread: the leader, between blocks, which has `state`.
     pub(super) fn start_again(&self, state: &mut NodeState) {
         state.start_again();
+        self.forget_counts();
+        self.show(state);
+    }
+
+    fn forget_counts(&self) {
         // Relaxed: as above.
         self.thinned.store(0, Relaxed);
         self.lost_events.store(0, Relaxed);
         let joined = self.joined.iter();
         let counts = joined.flat_map(|joined| [joined.failed(), joined.events_lost()]);
         counts.flatten().for_each(|count| count.store(0, Relaxed));
-        self.show(state);
     }
 
     /// Shows control threads what happened to the node.
@@ -419,7 +450,7 @@ impl NodeCell {
     }
 
     /// How often its processor said that it failed.
-    fn failed(&self) -> u64 {
+    pub(crate) fn failed(&self) -> u64 {
         let failed = self.joined.as_ref().and_then(Joined::failed);
         // Relaxed: the number publishes nothing else.
         failed.map_or(0, |failed| failed.load(Relaxed))

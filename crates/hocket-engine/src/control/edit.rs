@@ -74,6 +74,29 @@ pub enum EditError {
     /// The largest block grew while the edit was made, and a new processor is not ready for it.
     #[error("the largest block grew while this edit was made: make the edit again")]
     Grew,
+    /// A candidate whose session has another graph by now.
+    #[error("another edit changed the graph since this one was tried out: try it out again")]
+    Outdated,
+    /// A new processor panicked while it was tried out.
+    #[error("node '{0}' panicked while it was tried out")]
+    Panicked(String),
+    /// An effect that the engine made without a bypass.
+    #[error(
+        "effect {index} of strip '{strip}' cannot be bypassed while it plays: the engine began without an editor, so \
+         remove the effect, or start the engine with one"
+    )]
+    NoBypass {
+        /// The strip's name.
+        strip: String,
+        /// The effect's place.
+        index: usize,
+    },
+    /// An output that the host added would lose its node.
+    #[error("something records what this edit removes: end the recording first")]
+    Tapped,
+    /// An engine whose nodes are not those of the session.
+    #[error("the engine does not play this session: its graph has other nodes")]
+    OtherSession,
     /// The system cannot start a thread that a processor needs.
     #[error("a thread for background work cannot be started: {0}; close other programs")]
     Thread(String),

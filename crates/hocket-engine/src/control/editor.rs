@@ -8,7 +8,7 @@
 //! Nothing clicks: parameters are smoothed, and routes, sends, effects and strips that come or go fade
 //! (`control/transition.rs`).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use hocket_dsp::{Bypass, Change, Fader};
@@ -16,8 +16,9 @@ use hocket_plan::graph::{audible, session_graph};
 use hocket_plan::session::{ReturnId, Send, SendAt, Session, Strip, StripId};
 use hocket_plan::{Fusing, Graph, NodeId, NodeKind};
 
+use super::adopt::Tapped;
 use super::automation::LaneSpec;
-use super::edit::{Edit, EditError, EffectAt, LaneTarget, Needs, check_destinations};
+use super::edit::{Edit, EditError, EffectAt, LaneTarget, Needs};
 use super::engine::Engine;
 use super::handle::Control;
 use super::media::MediaPool;
@@ -54,23 +55,29 @@ pub enum EditorError {
 ///
 /// Thread: control.
 pub struct Editor {
-    session: Session,
-    media: MediaPool,
-    rate_hz: u32,
-    names: Names,
+    pub(super) session: Session,
+    pub(super) media: MediaPool,
+    pub(super) rate_hz: u32,
+    pub(super) names: Names,
     /// The nodes of the engine's newest plan, by their purpose.
-    nodes: HashMap<Key, (NodeId, Option<Arc<NodeCell>>)>,
+    pub(super) nodes: HashMap<Key, (NodeId, Option<Arc<NodeCell>>)>,
+    /// Outputs behind the session's own, of an engine that was adopted.
+    pub(super) tapped: Vec<Tapped>,
+    /// Effects of such an engine that cannot be bypassed.
+    pub(super) without_bypass: HashSet<Key>,
+    /// How many graphs were sent.
+    pub(super) graphs: u64,
     /// Edits that were sent, by the number of their order.
-    sent: Vec<(u64, Edit)>,
-    applied: Vec<Applied>,
-    fades: bool,
+    pub(super) sent: Vec<(u64, Edit)>,
+    pub(super) applied: Vec<Applied>,
+    pub(super) fades: bool,
     /// Last: its drop waits for the main thread, which frees what the nodes above were.
-    control: Control,
+    pub(super) control: Control,
 }
 
 /// The purpose of a node, which stays when its index changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Key {
+pub(super) enum Key {
     Head(u64),
     /// A track that also plays an input has a head before its head.
     Player(u64),
@@ -84,7 +91,7 @@ enum Key {
 
 /// Names that stay when indices move.
 #[derive(Debug, Clone, Default)]
-struct Names {
+pub(super) struct Names {
     tracks: Vec<StripNames>,
     groups: Vec<StripNames>,
     returns: Vec<StripNames>,
@@ -125,12 +132,21 @@ impl Editor {
         let keys = graph.nodes().iter().map(|node| names.key(node.kind));
         let ids = (0..).map(NodeId);
         let nodes = keys.zip(ids.zip(cells)).collect();
-        let (sent, applied) = (Vec::new(), Vec::new());
-        let fades = true;
-        Ok((
-            engine,
-            Editor { control, session, media, rate_hz, names, nodes, sent, applied, fades },
-        ))
+        let editor = Editor {
+            session,
+            media,
+            rate_hz,
+            names,
+            nodes,
+            tapped: Vec::new(),
+            without_bypass: HashSet::new(),
+            graphs: 0,
+            sent: Vec::new(),
+            applied: Vec::new(),
+            fades: true,
+            control,
+        };
+        Ok((engine, editor))
     }
 
     /// The session with all edits that were accepted.
@@ -158,17 +174,24 @@ impl Editor {
     ///
     /// [`ControlError::Full`]: super::handle::ControlError::Full
     pub fn apply(&mut self, edit: Edit) -> Result<(), EditError> {
+        self.apply_with(edit, Vec::new())
+    }
+
+    /// The same with new nodes that are there already.
+    pub(super) fn apply_with(
+        &mut self,
+        edit: Edit,
+        made: Vec<(Key, NodeCell)>,
+    ) -> Result<(), EditError> {
         self.match_done();
-        let mut session = self.session.clone();
-        edit.apply(&mut session, self.media.effects())?;
-        check_destinations(&session)?;
+        let session = self.edited(&edit)?;
         let number = match (edit.needs(), &edit) {
             (_, Edit::Automate(lanes)) => self.automate(lanes)?,
             (Needs::Changes, _) => {
                 let changes = self.changes(&edit, &session);
                 self.control.lock().send(Order { changes, ..Order::default() })?
             }
-            (Needs::Plan, _) => self.replace(&edit, &session)?,
+            (Needs::Plan, _) => self.replace(&edit, &session, made)?,
         };
         self.session = session;
         self.sent.push((number, edit));
@@ -243,10 +266,16 @@ impl Editor {
     }
 
     /// Sends a plan for the changed session.
-    fn replace(&mut self, edit: &Edit, session: &Session) -> Result<u64, EditError> {
+    fn replace(
+        &mut self,
+        edit: &Edit,
+        session: &Session,
+        made: Vec<(Key, NodeCell)>,
+    ) -> Result<u64, EditError> {
         let mut names = self.names.clone();
         names.edit(edit);
-        let graph = graph_of(session, self.media.effects(), self.rate_hz)?;
+        let mut made: HashMap<Key, NodeCell> = made.into_iter().collect();
+        let graph = self.graph_of(session, &names)?;
         let workshop = Workshop::new(session, &self.media, self.rate_hz);
         let (mut cells, mut nodes) = (Vec::new(), HashMap::new());
         let services = Arc::clone(&self.control.lock().services);
@@ -256,9 +285,15 @@ impl Editor {
             let cell = match self.nodes.get(&key) {
                 Some((_, cell)) => cell.clone(),
                 None => {
-                    let made = workshop.editable(node.kind, true)?;
-                    let join = |made| NodeCell::joining(node.name.clone(), made, &services);
-                    let cell = made.map(join).transpose()?.map(Arc::new);
+                    let cell = match made.remove(&key) {
+                        Some(cell) => Some(cell),
+                        None => {
+                            let made = workshop.editable(node.kind, true)?;
+                            let join = |made| NodeCell::joining(node.name.clone(), made, &services);
+                            made.map(join).transpose()?
+                        }
+                    };
+                    let cell = cell.map(Arc::new);
                     changes.extend(fade_in(session, node.kind, cell.as_ref()));
                     cell
                 }
@@ -274,6 +309,7 @@ impl Editor {
         let new = Installation { graph, nodes: cells, changes, fades: self.fades };
         let number = self.control.lock().install(new, before)?;
         (self.names, self.nodes) = (names, nodes);
+        self.graphs += 1;
         Ok(number)
     }
 
@@ -318,7 +354,7 @@ fn send_level<'a>(
     cell.clone().map(|cell| (cell, change))
 }
 
-fn graph_of(
+pub(super) fn graph_of(
     session: &Session,
     effects: &Effects,
     rate_hz: u32,
@@ -327,7 +363,7 @@ fn graph_of(
 }
 
 impl Names {
-    fn of(session: &Session) -> Names {
+    pub(super) fn of(session: &Session) -> Names {
         let mut names = Names::default();
         let mut strips = |count: usize, id: &dyn Fn(usize) -> StripId| -> Vec<StripNames> {
             (0..count).map(|i| names.fresh_strip(session.strip(id(i)))).collect()
@@ -376,7 +412,7 @@ impl Names {
     }
 
     /// Names are never 0, so a node that has none is never found.
-    fn key(&self, kind: NodeKind) -> Key {
+    pub(super) fn key(&self, kind: NodeKind) -> Key {
         let own = |id: StripId| self.strip(id).map_or(0, |strip| strip.own);
         match kind {
             NodeKind::Play(track) => Key::Player(own(StripId::Track(track))),
@@ -397,7 +433,7 @@ impl Names {
     }
 
     /// Updates the names after an accepted edit.
-    fn edit(&mut self, edit: &Edit) {
+    pub(super) fn edit(&mut self, edit: &Edit) {
         match edit {
             Edit::InsertEffect(at, _) => {
                 let name = self.fresh();

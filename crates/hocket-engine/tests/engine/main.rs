@@ -6,6 +6,7 @@ mod stage;
 #[path = "../common/clicks.rs"]
 mod clicks;
 
+mod admission;
 mod automation;
 mod blocks;
 mod clips;

@@ -1,4 +1,4 @@
-//! What a CLAP plug-in may call. Each call only sets a flag.
+//! What a CLAP plug-in may call. Each call only sets a flag, but for one that asks for tasks: that runs them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
@@ -11,9 +11,11 @@ use clack_extensions::params::{
 use clack_extensions::state::{HostState, HostStateImpl};
 use clack_extensions::tail::{HostTail, HostTailImpl};
 use clack_extensions::thread_check::{HostThreadCheck, HostThreadCheckImpl};
+use clack_extensions::thread_pool::{HostThreadPool, HostThreadPoolImpl};
 use clack_host::prelude::*;
 
-use super::main_thread::{Role, role};
+use super::ffi;
+use super::main_thread::{Role, as_pool, role};
 
 /// What a plug-in has asked for. Relaxed everywhere: each flag stands for itself and publishes nothing.
 #[derive(Debug, Default)]
@@ -70,7 +72,8 @@ impl HostHandlers for Hocket {
             .register::<HostLatency>()
             .register::<HostParams>()
             .register::<HostState>()
-            .register::<HostTail>();
+            .register::<HostTail>()
+            .register::<HostThreadPool>();
     }
 }
 
@@ -145,5 +148,17 @@ impl AudioProcessorHandler<'_> for OfAudioThread {}
 impl HostTailImpl for OfAudioThread {
     fn changed(&mut self) {
         self.0.tail.store(true, Relaxed);
+    }
+}
+
+impl HostThreadPoolImpl for OfAudioThread {
+    /// Runs the tasks on this thread and on the workers that have nothing else to do in this block. The answer is always that
+    /// they ran, also where nobody helps.
+    fn request_exec(&mut self, tasks: u32) -> Result<(), HostError> {
+        // A task asks for no tasks, and outside of `process` nobody lends them.
+        match role() == Role::Audio && ffi::share(tasks, &|task| as_pool(task)) {
+            true => Ok(()),
+            false => Err(HostError::Message("tasks are for plug-ins that process")),
+        }
     }
 }

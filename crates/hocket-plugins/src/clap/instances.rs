@@ -11,6 +11,7 @@ use clack_extensions::note_ports::{NoteDialects, NotePortInfoBuffer, PluginNoteP
 use clack_extensions::params::{ParamInfo, ParamInfoBuffer, ParamInfoFlags, PluginParams};
 use clack_extensions::state::PluginState;
 use clack_extensions::tail::PluginTail;
+use clack_extensions::thread_pool::PluginThreadPool;
 use clack_host::events::event_types::ParamValueEvent;
 use clack_host::prelude::*;
 
@@ -81,6 +82,8 @@ pub struct Voice {
     pub facts: Arc<Facts>,
     pub latency: u32,
     pub tail: Option<PluginTail>,
+    /// Whether it has tasks that several threads can run.
+    pub pool: Option<PluginThreadPool>,
 }
 
 impl Drop for Voice {
@@ -90,7 +93,7 @@ impl Drop for Voice {
         match role() {
             Role::Main => post(end),
             // Waits, so that a program does not end while a plug-in does.
-            Role::Audio | Role::Other => drop(on_main(end)),
+            Role::Audio | Role::Pool | Role::Other => drop(on_main(end)),
         }
     }
 }
@@ -175,10 +178,11 @@ impl Instances {
         let latency = latency(&mut instance);
         flags.set_latency(latency);
         let tail = instance.plugin_handle().get_extension::<PluginTail>();
+        let pool = instance.plugin_handle().get_extension::<PluginThreadPool>();
         self.next += 1;
         let number = self.next;
         self.instances.insert(number, (instance, Arc::clone(&flags)));
-        Ok(Voice { number, processor: Some(processor.into()), flags, facts, latency, tail })
+        Ok(Voice { number, processor: Some(processor.into()), flags, facts, latency, tail, pool })
     }
 
     /// Deactivates and destroys an instance.

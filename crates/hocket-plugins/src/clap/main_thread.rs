@@ -16,6 +16,9 @@ pub enum Role {
     Main,
     /// The thread that processes, in a call of its plug-in.
     Audio,
+    /// A thread that runs one of several tasks for a plug-in that processes. It is not the audio thread meanwhile, even if it
+    /// is the same thread: CLAP has one audio thread at a time.
+    Pool,
 }
 
 thread_local! {
@@ -29,7 +32,16 @@ pub fn role() -> Role {
 
 /// Calls a plug-in as its audio thread.
 pub fn as_audio<R>(call: impl FnOnce() -> R) -> R {
-    let before = ROLE.replace(Role::Audio);
+    with_role(Role::Audio, call)
+}
+
+/// Calls a plug-in as a thread of a pool.
+pub fn as_pool<R>(call: impl FnOnce() -> R) -> R {
+    with_role(Role::Pool, call)
+}
+
+fn with_role<R>(role: Role, call: impl FnOnce() -> R) -> R {
+    let before = ROLE.replace(role);
     let result = call();
     ROLE.set(before);
     result

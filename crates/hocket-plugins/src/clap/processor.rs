@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use clack_extensions::tail::TailLength;
 use clack_host::prelude::*;
 use hocket_dsp::host::{Host, MainRequests, MainSide, NoState, StateError};
-use hocket_dsp::{Block, Change, Processor, StereoMut, StereoRef};
+use hocket_dsp::{Block, Change, Helpers, Processor, StereoMut, StereoRef};
 use hocket_time::{Event, EventKind};
 
 use super::events::{Incoming, transport};
+use super::ffi;
 use super::host::Hocket;
 use super::instances::{self, Facts, OTHER_PORTS, Order, Values, Voice};
 use super::main_thread::{as_audio, on_main, post};
@@ -124,11 +125,13 @@ impl ClapProcessor {
         let frames = end - at;
         let key = block.side_chain.map(|key| key.part(at, end));
         let song = song.map(|song| transport(&song.at(at as u32)));
+        let helpers = block.helpers;
         let mut main = block.main.part(at, end);
         for (index, (voice, rows)) in self.voices.iter_mut().zip(&mut self.rows).enumerate() {
             feed(&self.facts, index, (&main, key), rows);
+            let (incoming, steady) = (&self.incoming, self.steady);
             let playing =
-                as_audio(|| play(voice, rows, frames, &self.incoming, self.steady, song.as_ref()));
+                as_audio(|| play(voice, (rows, frames), incoming, steady, song.as_ref(), helpers));
             if !playing {
                 rows.clear(frames);
                 self.failed = true;
@@ -203,11 +206,11 @@ fn feed(
 /// `false`: the plug-in fails.
 fn play(
     voice: &mut Voice,
-    rows: &mut Rows,
-    frames: usize,
+    (rows, frames): (&mut Rows, usize),
     incoming: &Incoming,
     steady: u64,
     song: Option<&clack_host::events::event_types::TransportEvent>,
+    helpers: Option<&dyn Helpers>,
 ) -> bool {
     let Some(processor) = &mut voice.processor else { return false };
     let Ok(started) = processor.ensure_processing_started() else { return false };
@@ -224,7 +227,13 @@ fn play(
     }));
     let events = InputEvents::from_buffer(incoming.buffer());
     let mut void = OutputEvents::void();
-    started.process(&inputs, &mut outputs, &events, &mut void, Some(steady), song).is_ok()
+    let mut run = |started: &mut StartedPluginAudioProcessor<Hocket>| {
+        started.process(&inputs, &mut outputs, &events, &mut void, Some(steady), song).is_ok()
+    };
+    match voice.pool {
+        Some(pool) => ffi::during(started, (pool, helpers), run),
+        None => run(started),
+    }
 }
 
 impl Hosted for ClapProcessor {

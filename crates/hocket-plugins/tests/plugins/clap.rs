@@ -1,12 +1,12 @@
 //! CLAP: the tests' own plug-in.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use hocket_dsp::host::{
     BackgroundWork, Host, MainRequests, MainSide, WorkRefused, WorkRequests, WorkRoom,
 };
-use hocket_dsp::{Change, TimedChange};
+use hocket_dsp::{Block, Change, Helpers, StereoMut, TimedChange};
 use hocket_plugins::clap::{build, describe, plugins};
 
 use crate::common::{bits, noise, played, test_clap};
@@ -114,6 +114,58 @@ fn events_without_room_are_counted() {
     let made = played(&mut *processor, &sound, &[64], &changes);
     assert_eq!(lost.load(Relaxed), 76);
     assert_eq!(made[0][63], sound[0][63] * (0.5 + 1_023.0 / 2_000.0), "the first ones stand");
+}
+
+/// Threads that take passes from one another, and how many passes they ran.
+#[derive(Debug)]
+struct Crew {
+    threads: u32,
+    ran: AtomicU32,
+}
+
+impl Helpers for Crew {
+    fn share(&self, passes: u32, body: &(dyn Fn(u32) + Sync)) {
+        let next = AtomicU32::new(0);
+        let work = || {
+            while let Some(pass) = Some(next.fetch_add(1, Relaxed)).filter(|pass| *pass < passes) {
+                body(pass);
+                self.ran.fetch_add(1, Relaxed);
+            }
+        };
+        std::thread::scope(|threads| {
+            (0..self.threads).for_each(|_| _ = threads.spawn(work));
+        });
+    }
+}
+
+/// The plug-in fails, and puts out silence, where a task did not run, or ran on a thread that the host took for another one.
+#[test]
+fn tasks_of_a_plug_in_run_on_threads_that_help() {
+    let Some(file) = test_clap("tasks_of_a_plug_in_run_on_threads_that_help") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("pools.clap");
+    std::fs::copy(file, &library).unwrap();
+    let sound = noise(6_000);
+    let made = |crew: Option<&Crew>| {
+        let mut processor = build(&library, ID, &[0.5], 48_000, None).unwrap();
+        let [mut left, mut right] = sound.clone();
+        // The first block is two runs of the plug-in.
+        for (at, end) in [(0, 5_000), (5_000, 5_001), (5_001, 6_000)] {
+            let main = StereoMut { left: &mut left[at..end], right: &mut right[at..end] };
+            let mut block = Block::new(main);
+            block.helpers = crew.map(|crew| crew as &dyn Helpers);
+            processor.process(&mut block);
+        }
+        [left, right]
+    };
+    let alone = made(None);
+    assert!(alone.iter().flatten().all(|sample| *sample != 0.0), "it failed");
+    assert_ne!(bits(&alone), bits(&sound.clone().map(|row| row.iter().map(|s| s * 0.5).collect())));
+    for threads in [1, 2, 5] {
+        let crew = Crew { threads, ran: AtomicU32::new(0) };
+        assert_eq!(bits(&made(Some(&crew))), bits(&alone), "{threads} threads");
+        assert_eq!(crew.ran.into_inner(), 4 * 8, "{threads} threads");
+    }
 }
 
 /// Counts what finds no room.

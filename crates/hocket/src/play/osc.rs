@@ -13,6 +13,7 @@ use hocket_lab::foreign;
 use rosc::{OscMessage, OscPacket, OscType};
 use serde_json::{Value, json};
 
+use super::additions::{Additions, Answer};
 use super::listen::{ListenAddress, remedy};
 use super::steering::{Steered, Steering, needs_restart};
 use super::strips::Strips;
@@ -61,9 +62,14 @@ impl Listener {
     /// Obeys packets until the run ends. Returns what came.
     ///
     /// Thread: its own, control.
-    pub(super) fn run(self, steering: Steering<'_>, strips: &Strips) -> Heard {
+    pub(super) fn run(
+        self,
+        steering: Steering<'_>,
+        strips: &Strips,
+        additions: Additions,
+    ) -> Heard {
         let heard = Heard { address: self.address, ..Heard::default() };
-        let mut server = Server { socket: self.socket, steering, strips, heard };
+        let mut server = Server { socket: self.socket, steering, strips, additions, heard };
         let (mut span, mut count) = (Instant::now(), 0);
         while !server.has_ended() {
             if span.elapsed() >= SPAN {
@@ -144,6 +150,7 @@ struct Server<'a> {
     socket: UdpSocket,
     steering: Steering<'a>,
     strips: &'a Strips,
+    additions: Additions,
     heard: Heard,
 }
 
@@ -181,7 +188,8 @@ impl Server<'_> {
                 break;
             }
             let done = request.and_then(|(addr, request)| {
-                self.obey(request, from).map_err(|why| Refusal::NotPossible(addr, why))
+                let obeyed = self.obey(&addr, request, from);
+                obeyed.map_err(|why| Refusal::NotPossible(addr, why))
             });
             match done {
                 Ok(what) => {
@@ -194,7 +202,7 @@ impl Server<'_> {
         count.max(1)
     }
 
-    fn obey(&mut self, request: Request, from: SocketAddr) -> Steered {
+    fn obey(&mut self, addr: &str, request: Request, from: SocketAddr) -> Steered {
         match request {
             Request::Play => self.steering.play(),
             Request::Stop => self.steering.stop(),
@@ -203,12 +211,28 @@ impl Server<'_> {
             Request::LoopOff => self.steering.loop_off(),
             Request::Loop(start, end) => self.steering.loop_between(start, end),
             Request::Strip(name, change) => self.strips.change(&name, change),
+            Request::Effects(name, change) => {
+                self.additions.ask(name, change, self.answer_later(addr, from))
+            }
             Request::Schedule(schedule) => self.steering.set_schedule(schedule),
             Request::Wait(wait) => self.steering.set_wait(wait.into()),
             Request::Fixed(option) => Err(needs_restart(option)),
             Request::Status => self.answer(from),
             Request::Quit => self.steering.quit(),
         }
+    }
+
+    /// Says at the address that was asked whether it was done, as 1 or 0, and in words.
+    fn answer_later(&self, addr: &str, to: SocketAddr) -> Answer {
+        let (addr, socket) = (addr.to_owned(), self.socket.try_clone());
+        Box::new(move |is_done, text| {
+            let args = vec![OscType::Int(i32::from(is_done)), OscType::String(text.into())];
+            let answer = OscPacket::Message(OscMessage { addr, args });
+            // Who asked may have gone; the run says it, too.
+            if let (Ok(socket), Ok(bytes)) = (socket, rosc::encoder::encode(&answer)) {
+                let _ = socket.send_to(&bytes, to);
+            }
+        })
     }
 
     /// Position in seconds and as a bar, whether the song plays, the mean load (1.0 is the whole period), misses, schedule,

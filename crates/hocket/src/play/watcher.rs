@@ -7,7 +7,7 @@ use hocket_engine::{Cause, FlightDrain, FlightLog};
 use indicatif::ProgressBar;
 
 use super::live::Live;
-use super::restarts::Restarts;
+use crate::restarts::Restarts;
 
 /// How often it looks. Counters are read as often, so this is how closely they enclose a late block.
 const LOOK_EVERY: Duration = Duration::from_millis(100);

@@ -1,4 +1,5 @@
-//! `--isolate`: plug-ins in processes of their own, and that process (`hocket plugin isolated`).
+//! `--isolate` and the session's `isolate = true`: plug-ins in processes of their own, and that process
+//! (`hocket plugin isolated`).
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -26,13 +27,19 @@ struct Wish {
     kinds: Option<Vec<String>>,
 }
 
+impl Wish {
+    fn means(&self, effect: &Effect) -> bool {
+        let kinds = self.kinds.as_ref();
+        effect.isolate || kinds.is_none_or(|kinds| kinds.contains(&effect.kind))
+    }
+}
+
 impl Isolated {
-    /// How a plug-in of this kind is isolated; `None`: it is not.
-    pub fn of(&self, kind: &str) -> Option<Isolation> {
+    /// How this plug-in is isolated; `None`: it is not.
+    pub fn of(&self, effect: &Effect) -> Option<Isolation> {
         let wish = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let wish = wish.as_ref()?;
-        let meant = wish.kinds.as_ref().is_none_or(|kinds| kinds.iter().any(|one| one == kind));
-        meant.then(|| wish.isolation.clone())
+        let wish = wish.as_ref().filter(|wish| wish.means(effect))?;
+        Some(wish.isolation.clone())
     }
 
     fn reports(&self) -> Vec<Report> {
@@ -41,8 +48,8 @@ impl Isolated {
     }
 }
 
-/// Does what `--isolate` asks for, before any plug-in of the session is built. `frames`: the largest block; `priority`: that
-/// of the audio threads.
+/// Does what `--isolate` and the session ask for, before any plug-in of the session is built. `frames`: the largest block;
+/// `priority`: that of the audio threads.
 ///
 /// # Errors
 /// A name that no plug-in of the session has: exit code 2. The program cannot start itself: exit code 3.
@@ -51,15 +58,18 @@ pub(crate) fn set_up(
     session: &Session,
     (pace, frames, priority): (Pace, u32, Option<u8>),
 ) -> Result<(), Failure> {
-    let wish = match args.isolate.is_empty() {
-        true => None,
-        false => {
+    let is_asked = !args.isolate.is_empty() || used(session).any(|effect| effect.isolate);
+    let wish = match std::env::current_exe() {
+        Err(error) if is_asked => return Err(Failure::not_possible(error)),
+        Err(_) => None,
+        // An effect that comes later may be isolated, too.
+        Ok(program) => {
             let patience = match pace {
                 Pace::RealTime => Patience::REAL_TIME,
                 Pace::Offline => Patience::OFFLINE,
             };
             let isolation = Isolation {
-                program: std::env::current_exe().map_err(Failure::not_possible)?,
+                program,
                 arguments: vec!["plugin".into(), "isolated".into()],
                 pace,
                 frames,
@@ -85,9 +95,9 @@ fn kinds(args: &IsolateArgs, session: &Session) -> Result<Option<Vec<String>>, F
     let mut kinds = Vec::new();
     for name in &args.isolate {
         let found: Vec<String> =
-            used(session).filter(|kind| is_called(kind, name, PLUGINS.catalog())).collect();
+            kinds_of(session).filter(|kind| is_called(kind, name, PLUGINS.catalog())).collect();
         if found.is_empty() {
-            let mut all: Vec<String> = used(session).collect();
+            let mut all: Vec<String> = kinds_of(session).collect();
             all.sort_unstable();
             all.dedup();
             let all = match all.as_slice() {
@@ -103,10 +113,20 @@ fn kinds(args: &IsolateArgs, session: &Session) -> Result<Option<Vec<String>>, F
     Ok(Some(kinds))
 }
 
-/// The kinds of the plug-ins of a session.
-fn used(session: &Session) -> impl Iterator<Item = String> + '_ {
+/// The plug-ins of a session.
+fn used(session: &Session) -> impl Iterator<Item = &Effect> {
     let chains = session.strip_ids().into_iter().flat_map(|id| &session.strip(id).chain);
-    chains.map(|effect| effect.kind.to_string()).filter(|kind| Format::of_kind(kind).is_some())
+    chains.filter(|effect| Format::of_kind(&effect.kind).is_some())
+}
+
+/// Whether it has any.
+pub(crate) fn has_plugins(session: &Session) -> bool {
+    used(session).next().is_some()
+}
+
+/// Their kinds.
+fn kinds_of(session: &Session) -> impl Iterator<Item = String> + '_ {
+    used(session).map(|effect| effect.kind.clone())
 }
 
 /// By kind, by URI or id, or by the name for people.
@@ -130,7 +150,7 @@ pub(crate) fn added_frames(session: &Session, effects: &Effects, rate_hz: u32) -
         let units = UnitGraph::compile(&graph, Fusing::Chains).ok()?;
         units.outputs().first().map(|output| units.arrival_frames(*output))
     };
-    if !used(session).any(|kind| PLUGINS.isolated.of(&kind).is_some()) {
+    if !used(session).any(|effect| PLUGINS.isolated.of(effect).is_some()) {
         return 0;
     }
     let (with, without) = (arrival(&at), arrival(&Together(&at)));
@@ -146,7 +166,7 @@ impl EffectFacts for Together<'_> {
     }
 
     fn latency_frames(&self, effect: &Effect) -> u32 {
-        let added = PLUGINS.isolated.of(&effect.kind).map_or(0, |isolation| isolation.frames);
+        let added = PLUGINS.isolated.of(effect).map_or(0, |isolation| isolation.frames);
         self.0.latency_frames(effect).saturating_sub(added)
     }
 

@@ -60,7 +60,7 @@ impl EffectSource for Plugins {
     }
 
     fn latency_frames(&self, effect: &Effect, rate_hz: u32) -> u32 {
-        let late = self.isolated.of(&effect.kind).map(|isolation| isolation.frames);
+        let late = self.isolated.of(effect).map(|isolation| isolation.frames);
         let key = key(effect, rate_hz, late);
         let mut latencies = self.latencies.lock().unwrap_or_else(PoisonError::into_inner);
         // One that cannot be built is refused when the session is prepared.
@@ -71,7 +71,7 @@ impl EffectSource for Plugins {
     fn build(&self, effect: &Effect, rate_hz: u32) -> Result<Box<dyn Processor>, String> {
         let Effect { kind, values, state, .. } = effect;
         let wanted = Wanted { kind, values, rate_hz, state: state.as_deref() };
-        match self.isolated.of(kind) {
+        match self.isolated.of(effect) {
             Some(isolation) => self.catalog().build_isolated(&wanted, &isolation),
             None => self.catalog().build(&wanted),
         }

@@ -54,6 +54,23 @@ fn a_render_has_the_same_bytes_with_isolation() {
     assert!(rendered(&["--isolate", "--from", "0.5"]) == rendered(&["--from", "0.5"]));
 }
 
+/// A crash shows that the plug-in has a process of its own: without one, it would take Hocket along.
+#[test]
+fn a_session_isolates_an_effect_by_itself() {
+    let test = "a_session_isolates_an_effect_by_itself";
+    let Some(machine) = Machine::with_test_clap(test, "trips") else { return };
+    let (_folder, session) = one_track(&format!(
+        "[[track.effect]]\nkind = \"{GAIN}\"\nisolate = true\n\
+         [[track.automation]]\neffect = 1\nparameter = \"output_gain\"\n\
+         points = [[0, 0.5, \"hold\"], [0.5, 3.5, \"hold\"], [0.6, 0.5]]\n"
+    ));
+    let output = machine.file("out.wav");
+    let ran = machine.run(&["render", &session, "-o", &output, "--length", "1"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let told = format!("warning: one: {GAIN}: the plug-in 'Test gain' crashed (signal 11)");
+    assert!(ran.err.contains(&told), "{}", ran.err);
+}
+
 #[test]
 fn lv2_plug_ins_have_the_same_bytes_with_isolation() {
     let test = "lv2_plug_ins_have_the_same_bytes_with_isolation";

@@ -1,7 +1,7 @@
 //! A run of `hocket play` that prints a JSON object each second: what the tests of OSC and of the page share.
 
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, ChildStdout, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -28,8 +28,18 @@ impl JsonRun {
     /// Starts it, and reads messages until `found` finds something in one. Returns that, too.
     #[track_caller]
     pub fn start<T>(args: &[&str], found: impl Fn(&str) -> Option<T>) -> (JsonRun, T) {
+        JsonRun::start_as(hocket, args, found)
+    }
+
+    /// The same for a program that `command` starts with these arguments.
+    #[track_caller]
+    pub fn start_as<T>(
+        command: impl Fn(&[&str]) -> Command,
+        args: &[&str],
+        found: impl Fn(&str) -> Option<T>,
+    ) -> (JsonRun, T) {
         let args = [&["play", "--headless", "--json"][..], args].concat();
-        let mut command = hocket(&args);
+        let mut command = command(&args);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut err = BufReader::new(child.stderr.take().unwrap());
         let mut read = String::new();

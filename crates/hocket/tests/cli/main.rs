@@ -17,6 +17,7 @@ mod installed;
 mod doctor;
 mod documented;
 mod dawproject;
+mod references;
 mod midi_files;
 mod disks;
 mod stalled_disk;

@@ -1,6 +1,7 @@
 //! `hocket play --osc`: a real program on the virtual device, steered through real UDP sockets.
 
 use std::net::UdpSocket;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use proptest::strategy::{Strategy, ValueTree};
@@ -9,7 +10,8 @@ use rosc::{OscBundle, OscMessage, OscPacket, OscTime, OscType};
 use serde_json::Value;
 
 use crate::json_run::{ENDLESS, JsonRun, PATIENCE};
-use crate::support::{check_refused, one_track, run, session};
+use crate::plugins::Machine;
+use crate::support::{check_refused, hocket, one_track, run, session};
 
 /// A run that listens.
 struct Playing {
@@ -19,7 +21,12 @@ struct Playing {
 
 impl Playing {
     fn start(file: &str, more: &[&str]) -> Playing {
-        let (run, port) = JsonRun::start(&[&[file, "--osc", "0"][..], more].concat(), port);
+        Playing::start_as(hocket, file, more)
+    }
+
+    fn start_as(command: impl Fn(&[&str]) -> Command, file: &str, more: &[&str]) -> Playing {
+        let args = [&[file, "--osc", "0"][..], more].concat();
+        let (run, port) = JsonRun::start_as(command, &args, port);
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.connect(("127.0.0.1", port)).unwrap();
         Playing { run, socket }
@@ -51,6 +58,33 @@ impl Playing {
                 let OscPacket::Message(message) = packet else { panic!("{packet:?}") };
                 assert_eq!((message.addr.as_str(), rest.len()), ("/status", 0));
                 return message.args;
+            }
+            assert!(begun.elapsed() < PATIENCE, "no answer");
+        }
+    }
+
+    /// Sends a message that is answered at its own address, and waits for that. It is sent again while nothing has been
+    /// measured yet, and where a packet is lost.
+    #[track_caller]
+    fn ask(&self, addr: &str, args: &[OscType]) -> (i32, String) {
+        let begun = Instant::now();
+        self.socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let mut bytes = [0; 2048];
+        self.send(addr, args);
+        loop {
+            match self.socket.recv(&mut bytes) {
+                Ok(length) => {
+                    let (_, packet) = rosc::decoder::decode_udp(&bytes[..length]).unwrap();
+                    let OscPacket::Message(message) = packet else { panic!("{packet:?}") };
+                    let [done, text] = <[OscType; 2]>::try_from(message.args).unwrap();
+                    let (done, text) = (done.int().unwrap(), text.string().unwrap());
+                    if message.addr == addr && !text.contains("no costs have been measured") {
+                        return (done, text);
+                    }
+                    std::thread::sleep(Duration::from_millis(100));
+                    self.send(addr, args);
+                }
+                Err(_) => self.send(addr, args),
             }
             assert!(begun.elapsed() < PATIENCE, "no answer");
         }
@@ -252,4 +286,67 @@ fn a_port_that_is_taken_is_refused_and_one_for_all_is_warned_of() {
     let ran = run(&["play", &file, "--length", "0.1", "--osc", "[::1]:0"]);
     // Not every machine has IPv6.
     assert!(!ran.err.contains("warning"), "{}", ran.err);
+}
+
+fn text(text: &str) -> OscType {
+    OscType::String(text.into())
+}
+
+/// Whether an effect fits depends on the machine, so it joins by force; the sound shows that it plays.
+#[test]
+fn an_effect_joins_and_leaves_while_it_plays() {
+    let (_folder, file) = session(ENDLESS);
+    let mut run = Playing::start(&file, &["--frames", "1024"]);
+    run.run.await_line("sounding", |line| peak(line) > 0.0);
+    let (done, said) = run.ask("/strip/one/effect/add", &[text("eq"), text("force")]);
+    assert!(done == 1 && said.starts_with("one: added eq"), "{said}");
+    assert!(said.contains("it needs ") && said.contains(" µs are free"), "{said}");
+    // Without its key, a compressor hears its own track.
+    let (done, said) = run.ask("/strip/master/effect/add", &[text("compressor"), text("force")]);
+    assert!(done == 1 && said.starts_with("master: added compressor"), "{said}");
+    let (done, said) = run.ask("/strip/one/effect/remove", &[OscType::Int(1)]);
+    assert_eq!((done, said.as_str()), (1, "one: removed eq"));
+    for (addr, args, why) in [
+        ("/strip/one/effect/remove", OscType::Int(1), "one: it has no effect 1, but 0"),
+        (
+            "/strip/one/effect/add",
+            text("vocoder"),
+            "one: there is no effect vocoder: the kinds are",
+        ),
+        ("/strip/one/effect/add", text("soundfont"), "one: soundfont needs a file"),
+        ("/strip/nobody/effect/add", text("eq"), "nobody: the session has no such strip"),
+    ] {
+        let (done, said) = run.ask(addr, &[args]);
+        assert!(done == 0 && said.starts_with(why), "{said}");
+    }
+    // Faders move as before.
+    run.send("/strip/one/mute", &[OscType::Int(1)]);
+    run.run.await_line("silent", |line| peak(line) == 0.0);
+    let (_, messages) = run.quit();
+    assert!(messages.contains("one: added eq"), "{messages}");
+    assert!(messages.contains("warning: one: there is no effect vocoder"), "{messages}");
+}
+
+/// The test plug-in sleeps for longer than a period, on any machine.
+#[test]
+fn a_plug_in_that_does_not_fit_is_refused_with_what_it_needs() {
+    let test = "a_plug_in_that_does_not_fit_is_refused_with_what_it_needs";
+    let Some(machine) = Machine::with_test_clap(test, "sleeps") else { return };
+    let (_folder, file) = session(ENDLESS);
+    let command = |args: &[&str]| machine.command(args);
+    let mut run = Playing::start_as(command, &file, &["--frames", "1024"]);
+    run.run.await_line("sounding", |line| peak(line) > 0.0);
+    let add = "/strip/one/effect/add";
+    let plug_in = text("clap:test.hocket.gain");
+    let (done, said) = run.ask(add, &[plug_in.clone()]);
+    let why = "one: clap:test.hocket.gain is not added: it needs ";
+    assert!(done == 0 && said.starts_with(why), "{said}");
+    assert!(said.contains("ask again with \"force\""), "{said}");
+    // In a process of its own it takes the engine no time, but its answers come too late.
+    let (done, said) = run.ask(add, &[plug_in.clone(), text("isolate")]);
+    assert!(done == 0 && said.contains("it failed in ") && said.contains("or was late"), "{said}");
+    let (done, said) = run.ask(add, &[plug_in, text("isolate"), text("force")]);
+    let forced = "one: added clap:test.hocket.gain, as asked, although it does not fit: ";
+    assert!(done == 1 && said.starts_with(forced), "{said}");
+    run.quit();
 }

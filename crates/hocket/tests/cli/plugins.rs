@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::{Ran, example, hocket, one_track};
+use crate::support::{Ran, example, hocket, one_track, session};
 
 const OVERDRIVE: &str = "lv2:http://drobilla.net/plugins/mda/Overdrive";
 const LESLIE: &str = "lv2:http://drobilla.net/plugins/mda/Leslie";
@@ -355,6 +355,35 @@ fn a_plug_in_that_asks_for_a_restart_is_made_anew_while_it_plays() {
     assert!(ran.err.contains("the plug-in asked to be made anew, and was"), "{}", ran.err);
 }
 
+/// Each instance asks in its first block, three are made anew, and each begins with an empty delay.
+#[test]
+fn a_render_makes_a_plug_in_anew_at_block_edges() {
+    let test = "a_render_makes_a_plug_in_anew_at_block_edges";
+    let Some(restarts) = Machine::with_test_clap(test, "restarts") else { return };
+    let Some(plain) = Machine::with_test_clap(test, "plain") else { return };
+    let effect =
+        "[[track.effect]]\nkind = \"clap:test.hocket.gain\"\noutput_gain = 0.5\ndelay = 480\n";
+    let (_folder, session) = one_track(effect);
+    let rendered = |machine: &Machine, more: &[&str]| {
+        let output = machine.file("out.wav");
+        let args = ["render", &session, "-o", &output, "--format", "32f", "--frames", "1000"];
+        let ran = machine.run(&[&args[..], more].concat());
+        assert_eq!(ran.code, Some(0), "{more:?}: {}", ran.err);
+        let channels = hocket_media::decode(Path::new(&output)).unwrap().channels;
+        (channels, ran.err.matches("the plug-in asked to be made anew, and was").count(), ran.err)
+    };
+    let (mut expected, _, _) = rendered(&plain, &[]);
+    for row in &mut expected {
+        [1000, 2000, 3000].iter().for_each(|edge| row[*edge..edge + 480].fill(0.0));
+    }
+    for schedule in ["serial", "critical", "steal"] {
+        let (made, count, err) = rendered(&restarts, &["--schedule", schedule]);
+        assert!(made == expected, "{schedule}");
+        assert_eq!(count, 3, "{err}");
+        assert!(err.contains("it was made anew 3 times and asks again"), "{err}");
+    }
+}
+
 #[test]
 fn what_cannot_be_checked_is_named() {
     let Some(machine) = Machine::with_mda("what_cannot_be_checked_is_named") else { return };
@@ -370,4 +399,39 @@ fn what_cannot_be_checked_is_named() {
     let ran = machine.run(&["plugin", "check", &library]);
     assert_eq!(ran.code, Some(1), "{}", ran.err);
     assert!(ran.out.contains("FAILED   builds      it does not load"), "{}", ran.out);
+}
+
+/// Three equal chains and one that all wait for: there are workers that wait while a plug-in asks for its tasks.
+#[test]
+fn tasks_of_a_plug_in_make_the_same_bytes_for_all_workers() {
+    let test = "tasks_of_a_plug_in_make_the_same_bytes_for_all_workers";
+    let Some(machine) = Machine::with_test_clap(test, "pools") else { return };
+    let effect = "kind = \"clap:test.hocket.gain\"\noutput_gain = 0.5\n";
+    let track = |name: &str| {
+        format!(
+            "[[track]]\nname = \"{name}\"\nclip = [{{ file = \"loop.flac\" }}]\n[[track.effect]]\n{effect}"
+        )
+    };
+    let tracks: String = ["a", "b", "c"].map(track).concat();
+    let text = format!(
+        "[session]\nname = \"try\"\nsample_rate_hz = 44100\nlength_s = 1\n\n{tracks}[master]\n[[master.effect]]\n{effect}"
+    );
+    let (_folder, session) = session(&text);
+    let output = machine.file("out.wav");
+    let rendered = |more: &[&str]| {
+        let args = ["render", &session, "-o", &output, "--format", "32f", "--frames", "300"];
+        let ran = machine.run(&[&args[..], more].concat());
+        assert_eq!(ran.code, Some(0), "{more:?}: {}", ran.err);
+        // A plug-in whose tasks did not run fails, and Hocket says so.
+        assert!(!ran.err.contains("warning"), "{more:?}: {}", ran.err);
+        std::fs::read(&output).unwrap()
+    };
+    let alone = rendered(&["--schedule", "serial"]);
+    for schedule in ["lists", "dataflow", "steal", "critical"] {
+        for workers in ["2", "3"] {
+            let more = ["--schedule", schedule, "--workers", workers];
+            assert!(rendered(&more) == alone, "{more:?}");
+        }
+    }
+    assert!(rendered(&["--isolate"]) == alone);
 }

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use clap::ValueEnum;
 use rosc::{OscMessage, OscPacket, OscType};
 
+use super::super::additions::{EffectChange, Entry};
 use super::super::strips::StripChange;
 use crate::cli::{Position, ScheduleArg, WaitArg};
 
@@ -26,6 +27,8 @@ pub(in crate::play) enum Request {
     Loop(Position, Position),
     /// Of a strip, by its name.
     Strip(String, StripChange),
+    /// Of the effects of a strip, by its name.
+    Effects(String, EffectChange),
     Schedule(ScheduleArg),
     /// How threads wait.
     Wait(WaitArg),
@@ -104,7 +107,9 @@ pub(in crate::play) fn request(message: &OscMessage) -> Result<Request, Refusal>
         "/wait" => wait(args).map(Request::Wait).map_err(|why| refused(&why)),
         "/policy" => Ok(Request::Fixed("policy")),
         "/loop" => repeat(args).map_err(|why| refused(&why)),
-        _ => strip(addr, args).unwrap_or_else(|| Err(Refusal::Unknown(addr.clone()))),
+        _ => effects(addr, args)
+            .or_else(|| strip(addr, args))
+            .unwrap_or_else(|| Err(Refusal::Unknown(addr.clone()))),
     }
 }
 
@@ -158,6 +163,44 @@ fn strip(addr: &str, args: &[OscType]) -> Option<Result<Request, Refusal>> {
     let name = decoded_name(name).ok_or_else(|| refused("its name is no text"));
     let change = change.map_err(refused);
     Some(name.and_then(|name| Ok(Request::Strip(name, change?))))
+}
+
+/// `/strip/NAME/effect/add` and `/strip/NAME/effect/remove`. `None`: another address.
+fn effects(addr: &str, args: &[OscType]) -> Option<Result<Request, Refusal>> {
+    let (name, what) = addr.strip_prefix("/strip/")?.rsplit_once("/effect/")?;
+    let change = match what {
+        "add" => added(args),
+        "remove" => removed(args),
+        _ => return None,
+    };
+    let refused = |why: &str| Refusal::NotPossible(addr.into(), why.into());
+    let name = decoded_name(name).ok_or_else(|| refused("its name is no text"));
+    let change = change.map_err(|why| refused(why));
+    Some(name.and_then(|name| Ok(Request::Effects(name, change?))))
+}
+
+fn added(args: &[OscType]) -> Result<EffectChange, &'static str> {
+    const USAGE: &str =
+        "give the kind of an effect, then \"force\" or \"isolate\" or both, if you want";
+    let [OscType::String(kind), words @ ..] = args else { return Err(USAGE) };
+    let mut entry = Entry::default();
+    for word in words {
+        match word {
+            OscType::String(word) if word == "force" => entry.force = true,
+            OscType::String(word) if word == "isolate" => entry.isolate = true,
+            _ => return Err(USAGE),
+        }
+    }
+    Ok(EffectChange::Add { kind: kind.clone(), entry })
+}
+
+/// A place from 1.
+fn removed(args: &[OscType]) -> Result<EffectChange, &'static str> {
+    let place = number_of(args)?;
+    match place >= 1.0 && place <= 1e6 && place.fract() == 0.0 {
+        true => Ok(EffectChange::Remove(place as usize)),
+        false => Err("give the place of an effect in its chain, from 1"),
+    }
 }
 
 fn number_of(args: &[OscType]) -> Result<f64, &'static str> {

@@ -34,7 +34,8 @@ pub(super) fn obey(
         Command::Loop(start, end) => steering.loop_between(start, end),
         Command::Strip(name, change) => strips.change(&name, change),
         // A page that was left open must not end a concert.
-        Command::Schedule(_)
+        Command::Effects(..)
+        | Command::Schedule(_)
         | Command::Wait(_)
         | Command::Fixed(_)
         | Command::Status

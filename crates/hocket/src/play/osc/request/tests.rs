@@ -123,6 +123,32 @@ fn depth_and_size_have_bounds() {
     assert_eq!(requests_of(&bytes), [Err(Refusal::Unknown("/x".into()))]);
 }
 
+#[test]
+fn effects_join_and_leave() {
+    let text = |text: &str| OscType::String(text.into());
+    let asks = |what: &str, args| read(&message(&format!("/strip/Room%20Mic/effect/{what}"), args));
+    let expected = |change| [Ok(Request::Effects("Room Mic".into(), change))];
+    let add = |isolate, force| {
+        expected(EffectChange::Add { kind: "eq".into(), entry: Entry { isolate, force } })
+    };
+    assert_eq!(asks("add", vec![text("eq")]), add(false, false));
+    assert_eq!(asks("add", vec![text("eq"), text("force")]), add(false, true));
+    let both = vec![text("eq"), text("force"), text("isolate")];
+    assert_eq!(asks("add", both), add(true, true));
+    assert_eq!(asks("remove", vec![OscType::Float(2.0)]), expected(EffectChange::Remove(2)));
+    let refused = |what: &str, args| {
+        let asked = asks(what, args);
+        assert!(matches!(&asked[..], [Err(Refusal::NotPossible(..))]), "{asked:?}");
+    };
+    refused("add", vec![]);
+    refused("add", vec![OscType::Int(1)]);
+    refused("add", vec![text("eq"), text("now")]);
+    for place in [0.0, -1.0, 1.5, f32::NAN, 1e9] {
+        refused("remove", vec![OscType::Float(place)]);
+    }
+    assert!(matches!(asks("move", vec![])[..], [Err(Refusal::Unknown(_))]));
+}
+
 /// Bytes that look like OSC: pieces of packets in any order.
 fn pieces() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![

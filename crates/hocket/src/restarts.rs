@@ -1,7 +1,8 @@
 //! Plug-ins that ask to be made anew while they play (CLAP: `request_restart`).
 //!
-//! The thread beside the leader makes a new instance with the state of the old one. The leader hands it over between two
-//! blocks, so no block waits for it. Its latency counts from then on.
+//! A control thread makes a new instance with the state of the old one. The leader hands it over between two blocks, and its
+//! latency counts from then on. Of `play` that thread is one beside the leader, so no block waits for it. Of `render` it is
+//! the leader between two blocks: so one that asks in a block is made anew before the next one, in each run.
 
 use std::collections::HashMap;
 
@@ -14,20 +15,20 @@ use crate::output::{note, tell};
 const MOST: u32 = 3;
 
 /// Looks after those plug-ins.
-pub(super) struct Restarts {
+pub(crate) struct Restarts {
     control: Control,
     counts: HashMap<NodeId, u32>,
 }
 
 impl Restarts {
-    pub(super) fn new(control: Control) -> Restarts {
+    pub(crate) fn new(control: Control) -> Restarts {
         Restarts { control, counts: HashMap::new() }
     }
 
     /// Does what plug-ins have asked for since the last look.
     ///
-    /// Thread: control. Waits for plug-ins.
-    pub(super) fn look(&mut self) {
+    /// Thread: control; for an engine that is offline, the leader between two blocks. Waits for plug-ins.
+    pub(crate) fn look(&mut self) {
         for notice in self.control.take_notices() {
             if let Notice::Restart { node } = notice {
                 self.restart(node);
