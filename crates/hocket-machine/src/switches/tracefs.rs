@@ -135,7 +135,8 @@ fn field(text: &str, name: &str) -> Option<Field> {
         let mut parts = line.trim().strip_prefix("field:")?.split(';').map(str::trim);
         let declared = parts.next()?.rsplit(' ').next()?;
         let mut value = |key: &str| parts.next()?.strip_prefix(key)?.parse().ok();
-        (declared == name).then(|| Some(Field { offset: value("offset:")?, size: value("size:")? }))?
+        (declared == name)
+            .then(|| Some(Field { offset: value("offset:")?, size: value("size:")? }))?
     })
 }
 

@@ -46,8 +46,7 @@ impl Recent {
         match event.what {
             Happened::Switch { in_tid, out_tid, preempted } => {
                 let at_ns = event.at_ns;
-                let stretch =
-                    cpu.follow.next(&SwitchAt { at_ns, in_tid, out_tid, preempted });
+                let stretch = cpu.follow.next(&SwitchAt { at_ns, in_tid, out_tid, preempted });
                 cpu.hold(stretch);
             }
             Happened::Lost { after_ns, .. } => {
@@ -131,7 +130,9 @@ mod tests {
         let found = recent.others(&(50..400), &[7], |tid| Some(format!("t{tid}")));
         let spans: Vec<(u32, i32, i64, i64)> = found
             .iter()
-            .flat_map(|of_cpu| of_cpu.intervals.iter().map(|r| (of_cpu.cpu, r.tid, r.start_ns, r.end_ns)))
+            .flat_map(|of_cpu| {
+                of_cpu.intervals.iter().map(|r| (of_cpu.cpu, r.tid, r.start_ns, r.end_ns))
+            })
             .collect();
         assert_eq!(spans, [(0, 8, 50, 250), (1, 9, 0, 70)]);
     }
@@ -145,7 +146,8 @@ mod tests {
         recent.add(&switch(0, 250, 9, 0));
         let found = recent.others(&(0..400), &[], |_| None);
         assert_eq!(found[0].unknown, [(150, 200)]);
-        let spans: Vec<_> = found[0].intervals.iter().map(|r| (r.tid, r.start_ns, r.end_ns)).collect();
+        let spans: Vec<_> =
+            found[0].intervals.iter().map(|r| (r.tid, r.start_ns, r.end_ns)).collect();
         assert_eq!(spans, [(7, 0, 100), (8, 100, 150), (9, 200, 250)]);
     }
 

@@ -43,7 +43,10 @@ enum Doing {
     Unknown,
     Asleep,
     /// Wants to run on this CPU.
-    Ready { since_ns: i64, cpu: usize },
+    Ready {
+        since_ns: i64,
+        cpu: usize,
+    },
     /// Runs.
     Running,
 }
@@ -311,9 +314,7 @@ impl Tally {
         }
         for other in 0..self.on_cpus.len() {
             let is_of_core = other == cpu || self.on_cpus[cpu].siblings.contains(&other);
-            if !is_of_core
-                && let Some((pair, ns)) = self.together(thread, stretch, other, true)
-            {
+            if !is_of_core && let Some((pair, ns)) = self.together(thread, stretch, other, true) {
                 pair.elsewhere_ns += ns;
             }
         }

@@ -130,7 +130,8 @@ fn who_is_in_the_way_is_named_with_its_time() {
     let in_the_way = |by| of_pair(&trace, &trace.in_the_way, AUDIO, by);
     assert_eq!(in_the_way(BROWSER), InTheWay { times: 1, ns: 60, longest_ns: 60 });
     assert_eq!(in_the_way(BUILD), InTheWay { times: 1, ns: 40, longest_ns: 40 });
-    let ran = [(AUDIO, 0, 0, 100), (BROWSER, 0, 100, 160), (BUILD, 0, 160, 200), (AUDIO, 0, 200, 300)];
+    let ran =
+        [(AUDIO, 0, 0, 100), (BROWSER, 0, 100, 160), (BUILD, 0, 160, 200), (AUDIO, 0, 200, 300)];
     assert_eq!(pieces(&trace, Did::Ran), ran);
     assert_eq!(pieces(&trace, Did::Waited), [(AUDIO, 0, 100, 200)]);
 }
