@@ -11,7 +11,7 @@ use super::{
 };
 use crate::switches::{Follow, Stretch, SwitchAt, Who, overlap_ns};
 
-/// Threads that are told apart.
+/// Threads that have a place of their own.
 const MOST_THREADS: usize = 20_000;
 /// Pairs of threads of each kind.
 const MOST_PAIRS: usize = 200_000;
@@ -117,7 +117,10 @@ impl Tally {
     /// Names a thread. A later name is that of a thread that took another.
     pub fn name(&mut self, tid: i32, name: &str) {
         if let Some(index) = self.index.get(&tid) {
-            self.trace.threads[*index as usize].name = name.to_owned();
+            let seen = &mut self.trace.threads[*index as usize];
+            if seen.name != name {
+                name.clone_into(&mut seen.name);
+            }
         }
     }
 
@@ -409,7 +412,7 @@ impl Tally {
         if let Some(running) = self.on_cpus[cpu].running.take() {
             self.states[running as usize].doing = Doing::Unknown;
         }
-        // Whoever waits here is unknown, and so is not in the list.
+        // A thread that waits here is unknown from now on, so it leaves the list.
         for (waiting, _) in std::mem::take(&mut self.on_cpus[cpu].waiting) {
             self.states[waiting as usize].doing = Doing::Unknown;
         }

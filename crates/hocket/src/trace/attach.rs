@@ -115,6 +115,12 @@ impl Watching {
             self.add_threads();
         }
         let complete_ns = self.watch.drain(&mut self.events);
+        // Before their ends are counted: a thread that is new has its parent's name until it takes its own.
+        for tid in self.tally.living() {
+            if let Some(name) = self.watch.name_of(tid) {
+                self.tally.name(tid, name);
+            }
+        }
         let events = self.events.drain(..).map(|told| event(&told));
         self.merge.add(events, complete_ns as i64, |event| self.tally.add(event));
         for tid in self.tally.nameless() {

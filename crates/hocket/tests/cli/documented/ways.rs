@@ -55,6 +55,11 @@ const SKIPPED: &[(&str, &str)] = &[
         "hocket lab compare last historic",
         "only figures of siblings are defined as the sources' are, and a machine may have none",
     ),
+    (
+        "hocket trace --attach",
+        "the program is the reader's; tests/cli/attach.rs watches threads of its own",
+    ),
+    ("mount -t tracefs", "it changes the system, as root"),
     ("hocket plugin check build/mine.clap", "the plug-in is the reader's"),
     ("hocket plugin check mine.lv2", "the plug-in is the reader's"),
     ("cc", "the program is the reader's; hocket-c/tests/c_programs.rs builds those of examples/c"),
