@@ -2,6 +2,8 @@
 //!
 //! The program that is watched is this one: it has threads that hand over to each other for as long as they are watched.
 
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -186,6 +188,49 @@ fn an_interruption_keeps_what_was_seen() {
     }
     assert_eq!(interrupt(child), Some(130));
     assert!(std::fs::read_to_string(&file).unwrap().contains("stopped by the user"));
+}
+
+/// Rights belong to the user, so this watches a program of one who has none, as that one.
+#[test]
+fn without_rights_only_its_own_threads_are_seen() {
+    const TEST: &str = "without_rights_only_its_own_threads_are_seen";
+    const NOBODY: u32 = 65_534;
+    let folder = tempfile::tempdir().unwrap();
+    let open = std::fs::Permissions::from_mode(0o777);
+    std::fs::set_permissions(folder.path(), open).unwrap();
+    let file = folder.path().join("a.txt").display().to_string();
+    let sleeps = ["-c", "while :; do sleep 0.01; done"];
+    let mut shell = match Command::new("sh").args(sleeps).uid(NOBODY).gid(NOBODY).spawn() {
+        Ok(shell) => shell,
+        Err(why) => return println!("SKIPPED {TEST}: {why}"),
+    };
+    let process = shell.id().to_string();
+    let mut command = hocket(&["trace", "--attach", &process, "--length", "0.5", "-o", &file]);
+    let ran = command.uid(NOBODY).gid(NOBODY).current_dir(folder.path()).output();
+    shell.kill().unwrap();
+    shell.wait().unwrap();
+    let ran: Ran = match ran {
+        Ok(output) => output.into(),
+        Err(why) => return println!("SKIPPED {TEST}: {why}"),
+    };
+    match ran.code {
+        Some(0) if !ran.out.contains("only the program's own threads are watched") => {
+            println!("SKIPPED {TEST}: everybody may watch every CPU here");
+        }
+        Some(0) => {
+            let help = "kernel.perf_event_paranoid=-1 as root, or give the program CAP_PERFMON";
+            assert!(ran.out.contains(help), "{}", ran.out);
+            assert!(
+                std::fs::read_to_string(&file).unwrap().contains(" ran on CPU "),
+                "{}",
+                ran.out
+            );
+        }
+        code => {
+            assert_eq!(code, Some(3), "{}", ran.err);
+            assert!(ran.err.contains("perf") || ran.err.contains("kernel"), "{}", ran.err);
+        }
+    }
 }
 
 #[test]
