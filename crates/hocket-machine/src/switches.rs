@@ -14,6 +14,8 @@
 mod error;
 mod names;
 mod records;
+pub mod system;
+mod tracefs;
 
 use serde::Serialize;
 
@@ -23,6 +25,7 @@ pub use error::SwitchError;
 pub(crate) use error::paranoia;
 use names::Names;
 use records::{Record, What};
+use tracefs::Formats;
 
 /// The longest ring for one CPU or thread.
 pub const MAX_RING_BYTES: usize = 64 << 20;
@@ -234,7 +237,7 @@ impl Ring {
     fn drain(&mut self, bytes: &mut Vec<u8>, names: &mut Names, found: &mut Drained) {
         bytes.clear();
         self.ring.take(bytes);
-        for record in records::records(bytes) {
+        for record in records::records(bytes, &Formats::default()) {
             names.learn(&record);
             self.history.add(&record, found);
         }

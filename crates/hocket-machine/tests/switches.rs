@@ -7,6 +7,7 @@ use std::sync::{Arc, Barrier};
 use std::thread::{self, JoinHandle};
 
 use hocket_machine::pin::{self, CpuSet};
+use hocket_machine::switches::system::{Happened, SystemEvent, SystemWatch};
 use hocket_machine::switches::{Drained, Scope, Switch, SwitchError, SwitchWatch};
 use hocket_machine::{clock, noise};
 
@@ -199,4 +200,59 @@ fn the_counters_of_another_thread_are_read() {
         .inspect(|_| clock::sleep_until_ns(clock::monotonic_ns() + 1_000_000))
         .find_map(|counters| counters.why().map(String::from));
     assert!(gone.is_some_and(|why| why.contains("/task/")));
+}
+
+#[test]
+fn what_all_cpus_did_has_switches_wake_ups_and_births_in_order() {
+    const TEST: &str = "what_all_cpus_did";
+    let mut watch = match SystemWatch::start(true) {
+        Ok(watch) => watch,
+        Err(why) => return println!("SKIPPED {TEST}: {why}"),
+    };
+    let cpu = own_cpu();
+    let players = Players::play(cpu, 200);
+    let [ping, pong] = players.tids;
+    let mut events = Vec::new();
+    let complete_ns = watch.drain(&mut events);
+    assert!(complete_ns < clock::monotonic_ns());
+    players.leave();
+    assert!(events.is_sorted_by_key(|event| event.at_ns));
+    let has = |wanted: &dyn Fn(&SystemEvent) -> bool| events.iter().any(wanted);
+    for tid in [ping, pong] {
+        assert!(has(&|event| event.cpu == cpu
+            && matches!(event.what, Happened::Switch { in_tid, .. } if in_tid == Some(tid))));
+        let own = std::process::id() as i32;
+        assert!(has(&|event| matches!(event.what, Happened::Born { tid: born, process, .. }
+            if born == tid && process == own)));
+    }
+    assert_eq!(watch.name_of(ping), Some("hocket ping"));
+    let woke = |by: i32, woken: i32| {
+        has(&|event| event.what == Happened::Woken { tid: woken, by: Some(by) })
+    };
+    match watch.limits().iter().find(|limit| limit.starts_with("wake-ups and moves")) {
+        Some(limit) => println!("SKIPPED {TEST}: {limit}"),
+        None => assert!(woke(ping, pong) && woke(pong, ping), "they wake each other"),
+    }
+}
+
+#[test]
+fn a_thread_is_watched_alone_and_one_that_has_ended_is_named() {
+    let own = pin::current_thread().number();
+    let mut watch = match SystemWatch::of_threads(&[own]) {
+        Ok(watch) => watch,
+        Err(why) => return println!("SKIPPED a_thread_is_watched_alone: {why}"),
+    };
+    watch.add_thread(own).expect("it is watched already");
+    clock::sleep_until_ns(clock::monotonic_ns() + 2_000_000);
+    let mut events = Vec::new();
+    watch.drain(&mut events);
+    let comes = |event: &SystemEvent| matches!(event.what, Happened::Switch { in_tid, out_tid: None, .. } if in_tid == Some(own));
+    assert!(events.iter().any(comes) && watch.cpus().is_empty());
+    let ended = thread::spawn(|| pin::current_thread().number()).join().expect("a number");
+    let gone = SystemWatch::of_threads(&[ended]).err();
+    assert!(
+        matches!(gone, Some(SwitchError::NoSuchThread { tid }) if tid == ended),
+        "the number is not given again so soon"
+    );
+    assert_eq!(SystemWatch::of_threads(&[]).err(), Some(SwitchError::Nobody));
 }

@@ -8,6 +8,7 @@ pub mod cause;
 pub mod misses;
 pub mod run;
 pub mod switches;
+pub mod system;
 #[cfg(feature = "write")]
 pub mod write;
 

@@ -209,6 +209,13 @@ impl RunTrace {
         self.blocks[at].verdict = verdict.cloned();
     }
 
+    /// Replaces who else ran during a block that is there.
+    pub fn set_others(&mut self, number: u64, others: Vec<Switches>) {
+        if let Ok(at) = self.place(number) {
+            self.blocks[at].others = others;
+        }
+    }
+
     /// The planned start of the first block, on the monotonic clock.
     pub fn origin_ns(&self) -> u64 {
         self.blocks.first().map_or(0, |block| block.start_ns)

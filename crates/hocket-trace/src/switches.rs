@@ -77,13 +77,11 @@ impl Switches {
             build.unknown(&window);
             return build.whole;
         };
-        let before = first.out_tid.map_or(Current::Nobody, Current::Thread);
-        let (mut current, mut since) = (before, window.start.min(first.at_ns));
+        let mut follow = Follow::new(window.start.min(first.at_ns));
         for record in records {
-            build.close(current, since..record.at_ns, record.out_tid, &name);
-            (current, since) = (Current::after(record), record.at_ns);
+            build.add(&follow.next(record), &name);
         }
-        build.close(current, since..window.end, None, &name);
+        build.add(&follow.end(window.end), &name);
         lost.iter().for_each(|&(start, end)| build.lose(start..end));
         build.whole.unknown.sort_unstable();
         build.whole
@@ -106,6 +104,98 @@ pub(crate) fn overlap_ns(a: &Range<i64>, b: &Range<i64>) -> i64 {
     a.end.min(b.end).saturating_sub(a.start.max(b.start)).max(0)
 }
 
+/// Who had a CPU in a [`Stretch`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Who {
+    /// This thread, or [`UNNAMED`].
+    Thread(i32),
+    /// Nobody.
+    Idle,
+    /// The records do not say.
+    Unknown,
+}
+
+/// A time in which a CPU did one thing. It may be empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stretch {
+    /// Who had the CPU.
+    pub who: Who,
+    /// Start.
+    pub start_ns: i64,
+    /// End; not before the start.
+    pub end_ns: i64,
+}
+
+/// Follows one CPU from switch to switch: the only judgement of who ran there. [`Switches`] are made with it, and so is
+/// what follows a whole system.
+#[derive(Debug, Clone)]
+pub struct Follow {
+    current: Current,
+    since_ns: i64,
+}
+
+impl Follow {
+    /// A CPU of which nothing is known before `since_ns`. The first switch says who ran from then on.
+    pub fn new(since_ns: i64) -> Follow {
+        Follow { current: Current::Unseen, since_ns }
+    }
+
+    /// The stretch that a switch ends. Another one begins.
+    pub fn next(&mut self, record: &SwitchAt) -> Stretch {
+        if self.current == Current::Unseen {
+            self.current = record.out_tid.map_or(Current::Nobody, Current::Thread);
+        }
+        let stretch = self.close(record.at_ns, record.out_tid);
+        self.current = Current::after(record);
+        stretch
+    }
+
+    /// Two stretches: what ran until records began to be missing, and the time of the missing ones.
+    pub fn lose(&mut self, after_ns: i64, until_ns: i64) -> [Stretch; 2] {
+        let known = self.close(after_ns, None);
+        self.current = Current::Lost;
+        let missing = self.close(until_ns, None);
+        // The next record says who left.
+        self.current = Current::Somebody;
+        [known, missing]
+    }
+
+    /// What runs until the end.
+    pub fn end(&mut self, end_ns: i64) -> Stretch {
+        self.close(end_ns, None)
+    }
+
+    /// The thread that has the CPU now, as far as the records have said.
+    pub fn running(&self) -> Option<i32> {
+        match self.current {
+            Current::Thread(tid) => Some(tid).filter(|tid| *tid != IDLE),
+            _ => None,
+        }
+    }
+
+    /// Since when the present stretch lasts.
+    pub fn since_ns(&self) -> i64 {
+        self.since_ns
+    }
+
+    /// Ends a stretch. `leaving` is the thread that left at its end, as the next record says.
+    fn close(&mut self, end_ns: i64, leaving: Option<i32>) -> Stretch {
+        let thread = |tid| if tid == IDLE { Who::Idle } else { Who::Thread(tid) };
+        let who = match (self.current, leaving) {
+            // One thread came and another one left, so at least two records between are missing.
+            (Current::Thread(came), Some(left)) if came != left => Who::Unknown,
+            (Current::Thread(tid), _) => thread(tid),
+            (Current::Somebody, left) => thread(left.unwrap_or(UNNAMED)),
+            (Current::Unseen | Current::Lost, _) => Who::Unknown,
+            (Current::Nobody, _) => Who::Idle,
+        };
+        let end_ns = end_ns.max(self.since_ns);
+        let stretch = Stretch { who, start_ns: self.since_ns, end_ns };
+        self.since_ns = end_ns;
+        stretch
+    }
+}
+
 /// The thread on the CPU at the present record.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Current {
@@ -114,6 +204,10 @@ enum Current {
     Somebody,
     /// No known thread.
     Nobody,
+    /// No record has come yet.
+    Unseen,
+    /// Records are missing.
+    Lost,
 }
 
 impl Current {
@@ -132,25 +226,19 @@ struct Build {
 }
 
 impl Build {
-    /// Ends a span on the CPU. `leaving` is the thread that left at its end, as the next record says.
-    fn close(
-        &mut self,
-        current: Current,
-        span: Range<i64>,
-        leaving: Option<i32>,
-        name: impl Fn(i32) -> Option<String>,
-    ) {
-        let tid = match (current, leaving) {
-            // One thread came and another one left, so at least two records between are missing.
-            (Current::Thread(came), Some(left)) if came != left => return self.unknown(&span),
-            (Current::Thread(tid), _) => tid,
-            (Current::Somebody, left) => left.unwrap_or(UNNAMED),
-            (Current::Nobody, _) => return,
-        };
-        let span = self.inside(&span);
-        if tid != IDLE && !span.is_empty() {
-            let name = name(tid).unwrap_or_else(|| "another thread".into());
-            self.whole.intervals.push(Ran { tid, name, start_ns: span.start, end_ns: span.end });
+    fn add(&mut self, stretch: &Stretch, name: impl Fn(i32) -> Option<String>) {
+        let span = stretch.start_ns..stretch.end_ns;
+        match stretch.who {
+            Who::Idle => {}
+            Who::Unknown => self.unknown(&span),
+            Who::Thread(tid) => {
+                let span = self.inside(&span);
+                if !span.is_empty() {
+                    let name = name(tid).unwrap_or_else(|| "another thread".into());
+                    let (start_ns, end_ns) = (span.start, span.end);
+                    self.whole.intervals.push(Ran { tid, name, start_ns, end_ns });
+                }
+            }
         }
     }
 

@@ -1,4 +1,5 @@
-//! Files of a [`RunTrace`](crate::run::RunTrace): plain functions from it to bytes.
+//! Files of a [`RunTrace`](crate::run::RunTrace) or a [`SystemTrace`](crate::system::SystemTrace): plain functions from it
+//! to bytes.
 //!
 //! | function | read by |
 //! |---|---|
@@ -10,9 +11,12 @@
 
 mod events;
 mod text;
+mod system;
+mod system_text;
 mod chrome;
 mod perfetto;
 
-pub use chrome::chrome_json;
-pub use perfetto::perfetto;
+pub use chrome::{chrome_json, chrome_json_of_system};
+pub use perfetto::{perfetto, perfetto_of_system};
+pub use system_text::{system_summary, system_text};
 pub use text::text;

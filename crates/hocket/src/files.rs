@@ -25,7 +25,7 @@ pub(crate) enum Kind {
     Profile,
     /// SVG that says it is from Hocket.
     Picture,
-    /// Text, JSON or a protobuf that names the format `hocket-trace`.
+    /// Text, JSON or a protobuf that names the format `hocket-trace` or `hocket-threads`.
     Trace,
     /// The state of an LV2 plug-in. One of a CLAP plug-in has no mark, so it counts as somebody's work.
     State,
@@ -51,8 +51,10 @@ impl Kind {
             Kind::Profile => begins(hocket_lab::tune::PROFILE_MARK),
             Kind::Picture => begins("<svg") && has("data-from=\"hocket"),
             Kind::Trace => {
-                let is_one = begins("hocket-trace/") || begins("{\"otherData\":{\"format\":");
-                (is_one || begins("\n")) && has(hocket_trace::run::FORMAT)
+                let formats = [hocket_trace::run::FORMAT, hocket_trace::system::FORMAT];
+                let is_text = formats.iter().any(|format| begins(format));
+                let is_events = begins("{\"otherData\":{\"format\":") || begins("\n");
+                (is_text || is_events) && formats.iter().any(|format| has(format))
             }
             Kind::State => begins("{\"format\":\"hocket-lv2-state/"),
             Kind::Checked => true,

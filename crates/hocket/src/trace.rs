@@ -1,7 +1,11 @@
 //! `hocket trace`: plays a session in real time and writes what every thread did in its blocks.
 
+mod attach;
 mod collect;
 mod format;
+mod system;
+
+use std::path::Path;
 
 use hocket_devices::{Device, Format as Sound, Virtual};
 use hocket_engine::{Engine, FlightSettings, HandOver, Policy, Seating, Settings, flight};
@@ -36,6 +40,15 @@ const EXPLANATIONS: usize = 5;
 /// [`Failure`].
 pub fn run(args: &TraceArgs) -> Result<Exit, Failure> {
     let format = Format::of(&args.output)?;
+    match (args.attach, &args.session) {
+        (Some(process), _) => attach::run(args, process, format),
+        (None, Some(session)) => play(args, session, format),
+        (None, None) => Err(Failure::bad_input("name a session, or a program with --attach PID")),
+    }
+}
+
+/// Plays a session and writes what its threads did.
+fn play(args: &TraceArgs, session: &Path, format: Format) -> Result<Exit, Failure> {
     crate::bench::check_waits("--wait", args.wait.as_slice())?;
     crate::bench::check_waits("--seat-wait", &[args.seat_wait])?;
     check_length(args.length)?;
@@ -46,14 +59,14 @@ pub fn run(args: &TraceArgs) -> Result<Exit, Failure> {
     let known = Known::find(&args.profile, &topology)?;
     known.tell();
     let project = args.project.with(args.strict);
-    let opened = OpenedSession::open_as(&args.session, args.rate, &topology, project)?;
+    let opened = OpenedSession::open_as(session, args.rate, &topology, project)?;
     crate::bench::check_block(args.frames, opened.rate_hz())?;
     let mut disturb = crate::bench::disturbers(Some(&args.disturb), &opened)?;
     crate::bench::check_cpus(&disturb, &topology)?;
     crate::bench::place(&mut disturb, &topology);
-    let files = check_files(args, &opened, format)?;
+    let files = check_files(args, session, &opened, format)?;
     crate::notes::serial_workers(args.workers, args.schedule.as_slice());
-    crate::notes::takes_left_out(&args.session, opened.session(), "a trace");
+    crate::notes::takes_left_out(session, opened.session(), "a trace");
     let mut parts = Parts::default();
     let stop = crate::interrupt::flag()?;
     let disk = args.disk.with(Wait::Never, args.strict);
@@ -81,13 +94,22 @@ pub fn run(args: &TraceArgs) -> Result<Exit, Failure> {
     Ok(exit(&run, args))
 }
 
-fn check_files(args: &TraceArgs, opened: &OpenedSession, format: Format) -> Result<Files, Failure> {
+fn check_files(
+    args: &TraceArgs,
+    session: &Path,
+    opened: &OpenedSession,
+    format: Format,
+) -> Result<Files, Failure> {
     let mut files = Files::new(args.force);
-    files.reads_session(&args.session, opened.sources());
+    files.reads_session(session, opened.sources());
     args.profile.profile.iter().for_each(|path| files.reads("the profile", path));
-    let kind = if format == Format::Page { Kind::Page } else { Kind::Trace };
-    files.writes("--output", &args.output, kind)?;
+    files.writes("--output", &args.output, kind(format))?;
     Ok(files)
+}
+
+/// How an earlier file of this format is recognised.
+fn kind(format: Format) -> Kind {
+    if format == Format::Page { Kind::Page } else { Kind::Trace }
 }
 
 fn exit(run: &RunTrace, args: &TraceArgs) -> Exit {
@@ -173,8 +195,9 @@ impl Stage<'_> {
         let load = self.disturbers(disturb)?;
         // This thread leads, and the seats are watched from now on.
         run.limits = drain.watch(current_thread(), collect::SWITCH_RING_BYTES);
+        let system = self.args.system.then(|| system::Beside::start(&mut run.limits)).flatten();
         let notes = Notes::new(recorder, self.blocks());
-        let collector = Collector::new(drain, run);
+        let collector = Collector::new(drain, run, system);
         let ended = collect::Ended::default();
         let (collector, played) = std::thread::scope(|scope| {
             let collecting = scope.spawn(|| collector.collect(&ended));

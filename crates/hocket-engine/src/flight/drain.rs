@@ -70,6 +70,11 @@ impl FlightDrain {
         self.crew.members.iter().map(thread).collect()
     }
 
+    /// The system's numbers of the engine's threads, as far as they are known.
+    pub fn tids(&self) -> Vec<i32> {
+        self.crew.tids().map(ThreadId::number).collect()
+    }
+
     /// Begins to watch the seats. `ring_bytes`: room for the thread switches of one CPU between two
     /// calls of [`collect`](Self::collect), 80 bytes each. Returns what cannot be seen here, a sentence
     /// each, for people.

@@ -18,7 +18,7 @@ impl Names {
         match &record.what {
             What::Named { tid, name } => drop(self.0.insert(*tid, name.clone())),
             // An older thread may have had this number.
-            What::Born { tid, parent } => match self.0.get(parent).cloned() {
+            What::Born { tid, parent, .. } => match self.0.get(parent).cloned() {
                 Some(name) => drop(self.0.insert(*tid, name)),
                 None => drop(self.0.remove(tid)),
             },
@@ -57,15 +57,19 @@ mod tests {
         Record { at_ns: 0, cpu: 0, tid: None, what }
     }
 
+    fn born(tid: i32, parent: i32) -> What {
+        What::Born { tid, parent, process: 7, parent_process: 7 }
+    }
+
     #[test]
     fn a_child_has_its_parents_name_until_it_has_its_own() {
         let mut names = Names::default();
         names.learn(&record(What::Named { tid: 7, name: "shell".into() }));
-        names.learn(&record(What::Born { tid: 8, parent: 7 }));
+        names.learn(&record(born(8, 7)));
         assert_eq!(names.get(8), Some("shell"));
         names.learn(&record(What::Named { tid: 8, name: "preview".into() }));
         assert_eq!(names.get(8), Some("preview"));
-        names.learn(&record(What::Born { tid: 8, parent: 99 }));
+        names.learn(&record(born(8, 99)));
         assert_eq!((names.get(8), names.get(0)), (None, Some("idle")));
     }
 

@@ -6,8 +6,9 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::events::{Event, Track, events, facts, tracks};
+use super::events::{Drawn, Event, Track};
 use crate::run::RunTrace;
+use crate::system::SystemTrace;
 
 /// The process to which all threads belong. A trace has only one.
 const PROCESS: u32 = 1;
@@ -33,7 +34,16 @@ struct ChromeEvent<'a> {
 /// The whole run as one JSON object. Its events are in `traceEvents`, facts about the run in `otherData`. Time 0 is
 /// the planned start of the first block, or the start of a span that began before it.
 pub fn chrome_json(run: &RunTrace) -> Vec<u8> {
-    let tracks = tracks(run);
+    all(run)
+}
+
+/// The same of what a system did. Time 0 is the begin of the watch.
+pub fn chrome_json_of_system(system: &SystemTrace) -> Vec<u8> {
+    all(system)
+}
+
+fn all(run: &impl Drawn) -> Vec<u8> {
+    let tracks = run.tracks();
     let thread = |track: Track| {
         let at = tracks.iter().position(|(known, _)| *known == track);
         // The number of the process would mean its main thread.
@@ -43,7 +53,7 @@ pub fn chrome_json(run: &RunTrace) -> Vec<u8> {
     let ts = |ns: i64| ns.saturating_sub(zero_ns) as f64 / 1e3;
     let mut out = Events::begin(run);
     out.name_threads(&tracks, thread);
-    events(run, |event| match event {
+    run.events(&mut |event| match event {
         Event::Slice { track, name, category, start_ns, end_ns, detail } => {
             out.push(&ChromeEvent {
                 name: &name,
@@ -57,15 +67,15 @@ pub fn chrome_json(run: &RunTrace) -> Vec<u8> {
                 args: args(&detail),
             })
         }
-        Event::Instant { name, category, at_ns, detail } => out.push(&ChromeEvent {
+        Event::Instant { track, name, category, at_ns, detail } => out.push(&ChromeEvent {
             name: &name,
             cat: category,
             ph: "i",
             pid: PROCESS,
-            tid: thread(Track::Blocks),
+            tid: thread(track),
             ts: ts(at_ns),
             dur: None,
-            s: Some("p"),
+            s: Some(if track == Track::Blocks { "p" } else { "t" }),
             args: args(&detail),
         }),
         Event::Slack { at_ns, slack_ns } => out.push(&ChromeEvent {
@@ -88,9 +98,9 @@ fn args(detail: &str) -> Option<Value> {
 }
 
 /// Viewers expect no negative times.
-fn first_ns(run: &RunTrace) -> i64 {
+fn first_ns(run: &impl Drawn) -> i64 {
     let mut first = i64::MAX;
-    events(run, |event| match event {
+    run.events(&mut |event| match event {
         Event::Slice { start_ns, .. } => first = first.min(start_ns),
         Event::Instant { at_ns, .. } | Event::Slack { at_ns, .. } => first = first.min(at_ns),
     });
@@ -104,9 +114,9 @@ struct Events {
 }
 
 impl Events {
-    fn begin(run: &RunTrace) -> Events {
+    fn begin(run: &impl Drawn) -> Events {
         let mut other: Map<String, Value> = Map::new();
-        for (name, value) in facts(run) {
+        for (name, value) in run.facts() {
             match other.get_mut(name) {
                 Some(before) => {
                     *before = format!("{}; {value}", before.as_str().unwrap_or("")).into()

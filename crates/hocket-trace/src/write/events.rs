@@ -13,8 +13,46 @@ pub(super) enum Track {
     Blocks,
     /// The thread with this index.
     Thread(usize),
-    /// Threads outside the engine on this CPU.
+    /// Threads outside the engine on this CPU; of a system all that are drawn there.
     Others(u32),
+    /// Interrupts on this CPU; `true`: what they have put off.
+    Interrupts(u32, bool),
+}
+
+/// What can be drawn: tracks with events on them.
+pub(super) trait Drawn {
+    /// Every track with its name, in the order in which they are drawn.
+    fn tracks(&self) -> Vec<(Track, String)>;
+    /// What a reader needs to know, as names and values.
+    fn facts(&self) -> Vec<(&'static str, String)>;
+    /// Calls `each` with all events. Those of one track are in order of time.
+    fn events<'a>(&'a self, each: &mut dyn FnMut(Event<'a>));
+    /// The time of the first event, on the monotonic clock.
+    fn origin_ns(&self) -> u64;
+    /// Whether blocks are among it, which have a slack.
+    fn has_blocks(&self) -> bool;
+}
+
+impl Drawn for RunTrace {
+    fn tracks(&self) -> Vec<(Track, String)> {
+        tracks(self)
+    }
+
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        facts(self)
+    }
+
+    fn events<'a>(&'a self, each: &mut dyn FnMut(Event<'a>)) {
+        events(self, each);
+    }
+
+    fn origin_ns(&self) -> u64 {
+        RunTrace::origin_ns(self)
+    }
+
+    fn has_blocks(&self) -> bool {
+        true
+    }
 }
 
 /// What happens on a track. Times are on the monotonic clock.
@@ -29,8 +67,14 @@ pub(super) enum Event<'a> {
         end_ns: i64,
         detail: Cow<'a, str>,
     },
-    /// Something without a length.
-    Instant { name: Cow<'a, str>, category: &'static str, at_ns: i64, detail: Cow<'a, str> },
+    /// Something without a length. On the track of the blocks it concerns all.
+    Instant {
+        track: Track,
+        name: Cow<'a, str>,
+        category: &'static str,
+        at_ns: i64,
+        detail: Cow<'a, str>,
+    },
     /// The slack of a block, at its end.
     Slack { at_ns: i64, slack_ns: i64 },
 }
@@ -162,10 +206,10 @@ pub(super) fn category(doing: &Doing) -> &'static str {
 
 /// Where the last slice of each track ends.
 #[derive(Default)]
-struct Ends(Vec<(Track, i64)>);
+pub(super) struct Ends(Vec<(Track, i64)>);
 
 impl Ends {
-    fn of(&mut self, track: Track) -> &mut i64 {
+    pub(super) fn of(&mut self, track: Track) -> &mut i64 {
         let at = self.0.iter().position(|(known, _)| *known == track).unwrap_or_else(|| {
             self.0.push((track, i64::MIN));
             self.0.len() - 1
@@ -210,7 +254,8 @@ impl Start<'_> {
         at_ns: i64,
         detail: Cow<'a, str>,
     ) -> Event<'a> {
-        Event::Instant { name: name.into(), category, at_ns: self.at(at_ns), detail }
+        let (track, name, at_ns) = (Track::Blocks, name.into(), self.at(at_ns));
+        Event::Instant { track, name, category, at_ns, detail }
     }
 }
 

@@ -9,8 +9,9 @@ use std::collections::HashMap;
 
 use prost::Message;
 
-use super::events::{Event, Track, events, facts, tracks};
+use super::events::{Drawn, Event, Track};
 use crate::run::RunTrace;
+use crate::system::SystemTrace;
 use messages::{
     Counter, DebugAnnotation, Interned, InternedName, Process, TraceEvent, TracePacket,
     TrackDescriptor,
@@ -27,14 +28,23 @@ const FIRST: u64 = 3;
 
 /// The whole run as a file for ui.perfetto.dev.
 pub fn perfetto(run: &RunTrace) -> Vec<u8> {
-    let tracks = tracks(run);
+    all(run)
+}
+
+/// The same of what a system did.
+pub fn perfetto_of_system(system: &SystemTrace) -> Vec<u8> {
+    all(system)
+}
+
+fn all(run: &impl Drawn) -> Vec<u8> {
+    let tracks = run.tracks();
     let uuid = |track: Track| {
         let at = tracks.iter().position(|(known, _)| *known == track);
         at.map_or(PROCESS, |at| FIRST + at as u64)
     };
     let mut out = Packets::default();
     out.describe(run, &tracks);
-    events(run, |event| match event {
+    run.events(&mut |event| match event {
         Event::Slice { track, name, category, start_ns, end_ns, detail } => {
             let begin = TraceEvent {
                 kind: Some(messages::BEGIN),
@@ -50,10 +60,10 @@ pub fn perfetto(run: &RunTrace) -> Vec<u8> {
             };
             out.event(end_ns, end, None);
         }
-        Event::Instant { name, category, at_ns, detail } => {
+        Event::Instant { track, name, category, at_ns, detail } => {
             let instant = TraceEvent {
                 kind: Some(messages::INSTANT),
-                track: Some(uuid(Track::Blocks)),
+                track: Some(uuid(track)),
                 details: details(&detail),
                 ..TraceEvent::default()
             };
@@ -99,7 +109,7 @@ impl Packets {
         let _ = packet.encode_length_delimited(&mut self.bytes);
     }
 
-    fn describe(&mut self, run: &RunTrace, tracks: &[(Track, String)]) {
+    fn describe(&mut self, run: &impl Drawn, tracks: &[(Track, String)]) {
         let track = |descriptor| TracePacket {
             sequence: Some(SEQUENCE),
             track_descriptor: Some(descriptor),
@@ -123,7 +133,9 @@ impl Packets {
             ..TrackDescriptor::default()
         };
         let counter = Some(Counter { unit: Some(messages::NANOSECONDS) });
-        self.push(&track(TrackDescriptor { counter, ..below(SLACK, "slack") }));
+        if run.has_blocks() {
+            self.push(&track(TrackDescriptor { counter, ..below(SLACK, "slack") }));
+        }
         for (uuid, (_, name)) in (FIRST..).zip(tracks) {
             self.push(&track(below(uuid, name)));
             if uuid == FIRST {
@@ -133,9 +145,9 @@ impl Packets {
         }
     }
 
-    /// An instant at the first block that says what the file holds.
-    fn facts(&mut self, run: &RunTrace) {
-        let facts = facts(run);
+    /// An instant at the begin that says what the file holds.
+    fn facts(&mut self, run: &impl Drawn) {
+        let facts = run.facts();
         let about = TraceEvent {
             kind: Some(messages::INSTANT),
             track: Some(FIRST),

@@ -18,6 +18,8 @@ Examples:
   hocket trace sessions/band.toml --on-miss --length 30 -o misses.html
   hocket trace sessions/band.toml --on-miss --disturb compute:2 -o misses.pftrace
   hocket trace sessions/band.toml --schedule lists --frames 128 -o trace.json
+  hocket trace sessions/band.toml --on-miss --system -o misses.html
+  hocket trace --attach 4711 --length 5 -o threads.html
 
 The ending of FILE chooses the format:
   .html            a page of its own, for any browser
@@ -25,11 +27,30 @@ The ending of FILE chooses the format:
   .json            trace events, for ui.perfetto.dev and profiler.firefox.com
   .pftrace, .perfetto-trace   Perfetto's own format, for ui.perfetto.dev
 
-It plays on the virtual device: a real clock and a real deadline, but no sound.")]
+It plays on the virtual device: a real clock and a real deadline, but no sound.
+
+With --attach it plays nothing. It watches the threads of a program that runs: where and when each ran, who ran beside
+it, who woke it and who had its CPU. The program is not stopped or changed. It needs CAP_PERFMON, or
+kernel.perf_event_paranoid=-1; without, it sees when threads of your own programs ran, and no others.")]
 pub struct TraceArgs {
     /// The session file or .dawproject; `-` reads a session from standard input.
-    #[arg(value_name = "SESSION")]
-    pub session: PathBuf,
+    #[arg(value_name = "SESSION", required_unless_present = "attach")]
+    pub session: Option<PathBuf>,
+    /// Plays nothing, and watches the threads of the program with this process number instead.
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..), conflicts_with_all = [
+        "session", "blocks", "on_miss", "system", "frames", "rate", "workers", "schedule", "policy", "wait",
+        "seat_wait", "disturb", "priority", "max_misses", "strict",
+    ])]
+    pub attach: Option<i32>,
+    /// Watches the processes that the program has started or starts, too.
+    #[arg(long, requires = "attach")]
+    pub children: bool,
+    /// Records the interrupts on each CPU, too.
+    #[arg(long, requires = "attach")]
+    pub interrupts: bool,
+    /// Adds what other threads did on every CPU during the kept blocks, not only on the workers' seats in late ones.
+    #[arg(long)]
+    pub system: bool,
     /// The file to write: .html, .txt, .json, .pftrace or .perfetto-trace.
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
@@ -40,7 +61,7 @@ pub struct TraceArgs {
     /// with the least slack.
     #[arg(long)]
     pub on_miss: bool,
-    /// How long to play, in seconds [default: 10 with --on-miss, otherwise --blocks decides].
+    /// How long to play or to watch, in seconds [default: 10 with --on-miss or --attach, otherwise --blocks decides].
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     pub length: Option<f64>,
     /// Block length in frames.

@@ -7,6 +7,8 @@ use hocket_devices::{BlockObserver, End, Played};
 use hocket_engine::{BlockTimes, Engine, Flight, FlightDrain, FlightRecorder, Misses};
 use hocket_trace::run::{Kept, RunTrace};
 
+use super::system::Beside;
+
 /// How often the collector looks. Counters are read as often, so this is how closely they enclose a late block.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Room for 3200 thread switches of a CPU between two looks.
@@ -68,11 +70,13 @@ pub(super) struct Collector {
     spans: usize,
     /// The block with the least slack, in case that none is late.
     worst: Option<Flight>,
+    /// What the rest of the machine does, if it is asked for.
+    system: Option<Beside>,
 }
 
 impl Collector {
-    pub(super) fn new(drain: FlightDrain, run: RunTrace) -> Collector {
-        Collector { drain, run, spans: 0, worst: None }
+    pub(super) fn new(drain: FlightDrain, run: RunTrace, system: Option<Beside>) -> Collector {
+        Collector { drain, run, spans: 0, worst: None, system }
     }
 
     /// Looks until the run has ended.
@@ -110,7 +114,12 @@ impl Collector {
     }
 
     fn take(&mut self) {
-        for flight in self.drain.collect() {
+        let flights = self.drain.collect();
+        // After the blocks are out, so that the records of their time are complete.
+        if let Some(system) = &mut self.system {
+            system.look();
+        }
+        for flight in flights {
             if self.run.about.kept == Kept::Every || flight.times.is_late() {
                 self.keep(&flight);
                 continue;
@@ -135,6 +144,17 @@ impl Collector {
         }
         if !flight.evidence.seats.is_empty() || flight.verdict.is_some() {
             self.run.explain(&flight.evidence, flight.verdict.as_ref());
+        }
+        self.stand_beside(flight);
+    }
+
+    /// Adds what the rest of the machine did during a block and its neighbours.
+    fn stand_beside(&mut self, flight: &Flight) {
+        let Some(system) = &self.system else { return };
+        let tids = self.drain.tids();
+        let neighbours = flight.before.iter().chain(&flight.after).map(|it| (&it.times, &it.trace));
+        for (times, trace) in neighbours.chain([(&flight.times, &flight.evidence.trace)]) {
+            self.run.set_others(trace.block, system.during(times.signaled_ns, trace, &tids));
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use hocket_trace::run::RunTrace;
+use hocket_trace::system::SystemTrace;
 use hocket_trace::write;
 
 use crate::failure::Failure;
@@ -43,6 +44,16 @@ impl Format {
             Format::Text => hocket_lab::foreign::lines(&write::text(run)).into_bytes(),
             Format::Chrome => write::chrome_json(run),
             Format::Perfetto => write::perfetto(run),
+        }
+    }
+
+    /// The file of what a system did.
+    pub(super) fn bytes_of_system(self, system: &SystemTrace) -> Vec<u8> {
+        match self {
+            Format::Page => hocket_lab::threads_page::html(system).into_bytes(),
+            Format::Text => hocket_lab::foreign::lines(&write::system_text(system)).into_bytes(),
+            Format::Chrome => write::chrome_json_of_system(system),
+            Format::Perfetto => write::perfetto_of_system(system),
         }
     }
 

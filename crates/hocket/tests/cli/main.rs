@@ -37,6 +37,7 @@ mod browser;
 mod chromium;
 mod web_page;
 mod trace;
+mod attach;
 mod alsa;
 mod sentry;
 #[path = "../streamed/mod.rs"]

@@ -42,6 +42,7 @@ const HARDWARE: u32 = 0;
 const CYCLES: u64 = 0;
 const INSTRUCTIONS: u64 = 1;
 const SOFTWARE: u32 = 1;
+const TRACEPOINT: u32 = 2;
 const CACHE: u32 = 3;
 /// First-level data cache, reads, misses.
 const L1D_READ_MISS: u64 = 1 << 16;
@@ -66,6 +67,8 @@ mod flag {
 
 /// Bits of `sample_type`: what stands at the end of every record, in this order.
 const THREAD_TIME_CPU: u64 = 1 << 1 | 1 << 2 | 1 << 7;
+/// Further in `sample_type`: what the tracepoint itself says, as its format in tracefs lays it out.
+const RAW: u64 = 1 << 10;
 
 /// Opens an event for `thread` (-1: all) on `cpu` (-1: all).
 fn open(mut attr: PerfEventAttr, thread: ThreadNumber, cpu: i32) -> io::Result<File> {
@@ -151,6 +154,22 @@ impl Watched {
     }
 }
 
+/// Opens the tracepoint with this number for all threads on `cpu`, with a record for each time it is passed.
+fn open_tracepoint(number: u64, cpu: u32) -> io::Result<File> {
+    let attr = PerfEventAttr {
+        kind: TRACEPOINT,
+        config: number,
+        sample_period: 1,
+        sample_type: THREAD_TIME_CPU | RAW,
+        wakeup: u32::MAX,
+        clock: libc::CLOCK_MONOTONIC,
+        // Records of lost records say thread, time and CPU, whichever event notices the loss.
+        flags: flag::SAMPLE_ID_ALL | flag::USE_CLOCK | flag::WATERMARK,
+        ..Default::default()
+    };
+    open(attr, -1, cpu as i32)
+}
+
 /// Places in the first page of a ring, in bytes (`perf_event_mmap_page`).
 const DATA_HEAD: usize = 1024;
 const DATA_TAIL: usize = 1032;
@@ -162,8 +181,10 @@ pub(crate) struct SwitchRing {
     page: usize,
     /// Length of the part with records, in bytes: a power of two.
     data: usize,
+    /// Further events that write into this ring; closed before the event whose ring it is.
+    also: Vec<File>,
     /// After the mapping: the kernel holds the event as long as either lives.
-    _event: File,
+    event: File,
 }
 
 // SAFETY: own-mapping: no other thread knows the mapping, and nothing in it belongs to one thread.
@@ -190,7 +211,20 @@ impl SwitchRing {
         };
         let failed = || RingError::Map(io::Error::last_os_error());
         let base = (base != libc::MAP_FAILED).then(|| NonNull::new(base.cast())).flatten();
-        Ok(Self { base: base.ok_or_else(failed)?, page, data, _event: event })
+        Ok(Self { base: base.ok_or_else(failed)?, page, data, also: Vec::new(), event })
+    }
+
+    /// Lets a tracepoint on the same `cpu` write into this ring, too.
+    pub fn add_tracepoint(&mut self, number: u64, cpu: u32) -> io::Result<()> {
+        /// `PERF_EVENT_IOC_SET_OUTPUT`.
+        const SET_OUTPUT: u64 = 0x2405;
+        let event = open_tracepoint(number, cpu)?;
+        // SAFETY: kernel-checks: both are files of this ring, and the call takes no pointer.
+        check(libc::c_long::from(unsafe {
+            libc::ioctl(event.as_raw_fd(), SET_OUTPUT as _, self.event.as_raw_fd())
+        }))?;
+        self.also.push(event);
+        Ok(())
     }
 
     /// Appends the records that have come since the last call to `into`, and frees their place.

@@ -1,0 +1,157 @@
+//! The lanes of threads and CPUs as a picture.
+
+use std::fmt::Write;
+use std::ops::Range;
+
+use hocket_trace::system::{Did, Piece, SystemTrace};
+
+use crate::foreign::plain;
+use crate::report::shared::STRIPS;
+
+/// Columns of time.
+const COLUMNS: usize = 1000;
+/// Lanes of threads; those that ran longest.
+const MOST_LANES: usize = 32;
+/// Room for the names, the height of a lane and of its bars, in pixels.
+const NAMES: usize = 220;
+const ROW: usize = 26;
+const BAR: f64 = 20.0;
+/// Fills: of the strips all but the last by turns, the last for others, and one for waiting.
+const OTHER: usize = STRIPS.len() - 1;
+const WAITED: usize = STRIPS.len();
+const FILLS: usize = STRIPS.len() + 1;
+
+/// How much of each column has which fill, in nanoseconds.
+struct Lane {
+    name: String,
+    columns: Vec<[f32; FILLS]>,
+}
+
+/// The picture of `span`.
+pub(super) fn svg(system: &SystemTrace, span: Range<i64>) -> String {
+    let lanes = lanes(system, &span);
+    let (width, height) = (NAMES + COLUMNS, ROW * (lanes.len() + 1));
+    let mut out = format!(
+        "<svg role=\"img\" aria-label=\"Lanes of threads and CPUs\" viewBox=\"0 0 {width} {height}\" \
+         font-size=\"13\" font-family=\"system-ui,sans-serif\" fill=\"var(--ink)\">"
+    );
+    axis(&mut out, system, &span, height);
+    let column_ns = length_ns(&span) / COLUMNS as f64;
+    for (row, lane) in lanes.iter().enumerate() {
+        let bottom = (ROW * (row + 2)) as f64 - 3.0;
+        let name = escaped(&plain(&lane.name));
+        let _ = write!(out, "<text x=\"4\" y=\"{}\">{name}</text>", bottom - 5.0);
+        bars(&mut out, lane, column_ns, bottom);
+    }
+    out + "</svg>"
+}
+
+fn length_ns(span: &Range<i64>) -> f64 {
+    span.end.saturating_sub(span.start).max(1) as f64
+}
+
+fn axis(out: &mut String, system: &SystemTrace, span: &Range<i64>, height: usize) {
+    const MARKS: usize = 5;
+    for mark in 0..MARKS {
+        let x = NAMES + mark * COLUMNS / MARKS;
+        let at_ns = span.start + (length_ns(span) * mark as f64 / MARKS as f64) as i64;
+        let ms = at_ns.saturating_sub(system.about.start_ns) as f64 / 1e6;
+        let _ = write!(
+            out,
+            "<path d=\"M{x} 0V{height}\" stroke=\"var(--line)\"/><text x=\"{}\" y=\"15\">{ms:.3} ms</text>",
+            x + 4
+        );
+    }
+}
+
+fn lanes(system: &SystemTrace, span: &Range<i64>) -> Vec<Lane> {
+    let members: Vec<u32> = system.members().into_iter().take(MOST_LANES).collect();
+    let cpus = system.drawn_cpus();
+    let lane = |name: String| Lane { name, columns: vec![[0.0; FILLS]; COLUMNS] };
+    let threads = members.iter().map(|it| lane(system.threads[*it as usize].title()));
+    let mut lanes: Vec<Lane> =
+        threads.chain(cpus.iter().map(|cpu| lane(system.cpu_title(*cpu)))).collect();
+    let is_within = |piece: &&Piece| piece.start_ns < span.end && piece.end_ns() > span.start;
+    for piece in system.pieces.iter().filter(is_within) {
+        let member = members.iter().position(|member| *member == piece.thread);
+        let cpu = cpus.iter().position(|cpu| *cpu == u32::from(piece.cpu)).unwrap_or(0);
+        let of_thread = match piece.did {
+            Did::Ran => cpu % OTHER,
+            Did::Waited => WAITED,
+            Did::Interrupted => continue,
+        };
+        if let Some(member) = member {
+            lanes[member].add(piece, span, of_thread);
+        }
+        if piece.did == Did::Ran {
+            let fill = member.map_or(OTHER, |member| member % OTHER);
+            lanes[members.len() + cpu].add(piece, span, fill);
+        }
+    }
+    lanes
+}
+
+impl Lane {
+    fn add(&mut self, piece: &Piece, span: &Range<i64>, fill: usize) {
+        let column_ns = length_ns(span) / COLUMNS as f64;
+        let at = |ns: i64| (ns.clamp(span.start, span.end) - span.start) as f64 / column_ns;
+        let (from, to) = (at(piece.start_ns), at(piece.end_ns()));
+        for column in from as usize..=(to as usize).min(COLUMNS - 1) {
+            let within = to.min(column as f64 + 1.0) - from.max(column as f64);
+            self.columns[column][fill] += (within.max(0.0) * column_ns) as f32;
+        }
+    }
+
+    /// The fill that has most of a column, and the height of all in twentieths.
+    fn bar(&self, column: usize, column_ns: f64) -> (usize, u32) {
+        let fills = &self.columns[column];
+        let most = (0..FILLS).max_by(|a, b| fills[*a].total_cmp(&fills[*b])).unwrap_or(0);
+        let share = f64::from(fills.iter().sum::<f32>()) / column_ns;
+        // What is there at all is seen.
+        (most, if share > 0.0 { ((share * 20.0).ceil() as u32).min(20) } else { 0 })
+    }
+}
+
+/// Neighbours that look the same are one bar.
+fn bars(out: &mut String, lane: &Lane, column_ns: f64, bottom: f64) {
+    let mut column = 0;
+    while column < COLUMNS {
+        let bar = lane.bar(column, column_ns);
+        let same = (column..COLUMNS).take_while(|next| lane.bar(*next, column_ns) == bar).count();
+        let (fill, twentieths) = bar;
+        if twentieths > 0 {
+            let fill = STRIPS.get(fill).copied().unwrap_or("var(--late)");
+            let tall = BAR * f64::from(twentieths) / 20.0;
+            let (x, y) = (NAMES + column, bottom - tall);
+            let _ = write!(
+                out,
+                "<rect x=\"{x}\" y=\"{y:.0}\" width=\"{same}\" height=\"{tall:.0}\" fill=\"{fill}\"/>"
+            );
+        }
+        column += same;
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_has_the_share_of_its_time() {
+        let mut lane = Lane { name: String::new(), columns: vec![[0.0; FILLS]; COLUMNS] };
+        let piece = Piece { start_ns: 1000, length_ns: 1500, thread: 0, cpu: 0, did: Did::Ran };
+        lane.add(&piece, &(0..1_000_000), 3);
+        assert_eq!(lane.bar(0, 1000.0).1, 0);
+        assert_eq!([lane.bar(1, 1000.0), lane.bar(2, 1000.0)], [(3, 20), (3, 10)]);
+        assert_eq!(lane.bar(3, 1000.0).1, 0);
+    }
+
+    #[test]
+    fn names_do_not_end_the_picture() {
+        assert_eq!(escaped("</svg>&"), "&lt;/svg&gt;&amp;");
+    }
+}
