@@ -279,23 +279,29 @@ mod tests {
                 all_right(blocks(test, sync, folder.path()), 17);
             }
         }
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        let any = blocks(BlockTest::Copy, false, folder.path());
+        assert!(calls::length_of(&any.path).is_err() && calls::length_of(&any.source).is_err());
+    }
+
+    /// As another program would.
+    fn overwrite(path: &CStr, bytes: &[u8]) {
+        let file = calls::open(path, libc::O_WRONLY | libc::O_TRUNC).unwrap();
+        calls::write_all(file.as_raw_fd(), bytes).unwrap();
     }
 
     #[test]
     fn blocks_that_others_have_changed_are_found() {
         let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("blocks-file");
         let mut read = blocks(BlockTest::Read, false, folder.path());
         read.begin().unwrap();
-        std::fs::write(&file, vec![7; 7 * BLOCK]).unwrap();
+        overwrite(&read.path, &[7; 7 * BLOCK]);
         assert_eq!(read.run(7).unwrap().right, 0);
         // Shorter than it must be.
-        std::fs::write(&file, [7; 10]).unwrap();
+        overwrite(&read.path, &[7; 10]);
         assert!(read.run(7).is_err());
         let mut copy = blocks(BlockTest::Copy, false, folder.path());
         copy.begin().unwrap();
-        std::fs::write(folder.path().join("blocks-source"), vec![7; 7 * BLOCK]).unwrap();
+        overwrite(&copy.source, &[7; 7 * BLOCK]);
         assert_eq!(copy.run(7).unwrap().right, 0);
         let written = blocks(BlockTest::Write, false, folder.path());
         assert!(!written.is_there(copy.file.as_ref().unwrap().as_raw_fd(), 3).unwrap());

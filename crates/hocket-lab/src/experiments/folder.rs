@@ -14,6 +14,9 @@ use crate::harness::Fault;
 /// What the names of the folders begin with.
 pub const FILES_PREFIX: &str = "hocket-lab-files-";
 
+/// The experiments that make files here.
+pub const USED_BY: [&str; 3] = ["aim9", "fileserver", "smt-load"];
+
 /// Where files are made if temporary files are held in memory.
 pub const ON_DISK: &str = "/var/tmp";
 
@@ -142,7 +145,7 @@ mod tests {
 22 27 0:21 / /proc rw,relatime - proc proc rw
 27 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw,discard
 30 27 0:30 / /tmp rw,nosuid - tmpfs tmpfs rw
-31 27 0:44 / /home rw,noatime - btrfs /dev/vdb rw";
+31 27 0:44 / /data rw,noatime - btrfs /dev/vdb rw";
 
     fn told(device: u64, folder: &str) -> Option<String> {
         FileSystem::in_mounts(MOUNTS, device, Path::new(folder)).map(|it| it.to_string())
@@ -154,7 +157,7 @@ mod tests {
         assert_eq!(told(number(254, 0), "/srv").unwrap(), "ext4 on /dev/vda (rw,relatime)");
         assert_eq!(told(number(0, 30), "/tmp").unwrap(), "tmpfs on tmpfs (rw,nosuid)");
         // A device of its own for each subvolume.
-        assert_eq!(told(number(0, 99), "/home/a").unwrap(), "btrfs on /dev/vdb (rw,noatime)");
+        assert_eq!(told(number(0, 99), "/data/a").unwrap(), "btrfs on /dev/vdb (rw,noatime)");
         let memory = |device| FileSystem::in_mounts(MOUNTS, device, Path::new("/")).unwrap();
         assert!(memory(number(0, 30)).is_in_memory() && !memory(number(254, 0)).is_in_memory());
         assert_eq!(FileSystem::in_mounts("", 1, Path::new("/")), None);
