@@ -35,7 +35,7 @@ pub fn ask_for(folder: &Path) -> Result<Vec<PathBuf>, Fault> {
 }
 
 /// Where folders are made.
-pub(super) fn below() -> PathBuf {
+pub fn below() -> PathBuf {
     if let Some(chosen) = CHOSEN.get() {
         return chosen.clone();
     }
