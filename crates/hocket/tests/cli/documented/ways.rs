@@ -53,7 +53,7 @@ const SKIPPED: &[(&str, &str)] = &[
     ),
     (
         "hocket lab compare last historic",
-        "only figures of siblings are defined as the sources' are, and a machine may have none",
+        "only figures of siblings and aim9 are defined as the sources' are, and the last run may have none",
     ),
     ("hocket plugin check build/mine.clap", "the plug-in is the reader's"),
     ("hocket plugin check mine.lv2", "the plug-in is the reader's"),
