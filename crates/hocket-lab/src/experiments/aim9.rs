@@ -248,7 +248,7 @@ impl Bench {
     fn fault(&self, test: Test, why: &str) -> Fault {
         match &self.folder {
             Some(folder) if test.has_files() => folder::refused(folder, &why),
-            _ => Fault(format!("{}: {why}", test.name())),
+            _ => Fault(format!("{}: {}", test.name(), test::with_remedy(why))),
         }
     }
 }

@@ -9,6 +9,8 @@ use hocket_kernels::system::{
     run_in_processes,
 };
 
+use rustix::io::Errno;
+
 use crate::experiments::folder::{self, FileSystem};
 use crate::harness::{Fault, Size};
 
@@ -153,7 +155,7 @@ impl Test {
         let mut one = [self.operation(folder.as_ref().map(|it| it.path()), Size::Quick)?];
         let ran = run_in_processes(&mut one, &[&[]], None, 1).map_err(|why| match self {
             Test::Disk(..) => folder::refused(below, &why),
-            _ => Fault(why),
+            _ => Fault(with_remedy(&why)),
         })?;
         match ran.iter().all(|ran| ran.right == ran.times) {
             true => Ok(()),
@@ -172,6 +174,18 @@ impl Test {
     }
 }
 
+/// What helps against a limit of the system.
+pub(super) fn with_remedy(why: &str) -> String {
+    let is = |errno: Errno| why.ends_with(&format!("(os error {})", errno.raw_os_error()));
+    match () {
+        () if is(Errno::AGAIN) => {
+            format!("{why}; raise the limit of processes (`ulimit -u`, pids.max)")
+        }
+        () if is(Errno::MFILE) => format!("{why}; raise the limit of open files (`ulimit -n`)"),
+        () => why.into(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -187,6 +201,13 @@ mod tests {
             assert!(test.operations() > 0);
         }
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn limits_are_told_with_what_helps() {
+        let of = |errno: Errno| with_remedy(&std::io::Error::from(errno).to_string());
+        assert!(of(Errno::AGAIN).contains("ulimit -u") && of(Errno::MFILE).contains("ulimit -n"));
+        assert_eq!(with_remedy("the process ended"), "the process ended");
     }
 
     #[test]
