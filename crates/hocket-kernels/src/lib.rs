@@ -19,6 +19,7 @@
 //! | [`lost_updates`](mod@lost_updates) | counting without a lock: what gets lost |
 //! | [`mandelbrot`], [`filters`] | pictures that several threads compute |
 //! | `system` (Linux) | system calls, processes, signals, pages, memory: one primitive of the system each |
+//! | [`aim9`] | arithmetic, strings, sorting: what one thread does, each pass with a known result |
 //! | [`pi`](mod@pi), [`sieve`], [`pauses`] | long serial work, and work that blocks a part of the time |
 //!
 //! # The limits
@@ -57,6 +58,8 @@ pub mod filters;
 pub mod pi;
 
 pub mod sieve;
+
+pub mod aim9;
 
 pub mod pauses;
 

@@ -20,6 +20,9 @@
 //! | `round_trip.rs` | a byte to another process and back |
 //! | `ring.rs` | a token round a ring of processes |
 //! | `starts.rs` | fork, clone3, vfork, posix_spawn, with an end, a program, or a shell |
+//! | `disk.rs` | blocks of a file, with and without waiting for the disk |
+//! | `pipe_copy.rs` | bytes through a pipe in one process |
+//! | `computing.rs` | a computing kernel in such a process |
 //! | `memory.rs` | mapping, page fault, reading, writing, copying, and the latency of loads |
 //! | `process.rs` | the processes that all of this runs in |
 //!
@@ -28,18 +31,24 @@
 //! A forked process of a program with threads may call little: no allocation, no lock (CHILD in `sys/processes.rs`). So
 //! operations allocate when they are made, and [`Operation`] cannot be implemented elsewhere.
 
+mod computing;
 mod descriptors;
+mod disk;
 mod files;
 mod memory;
+mod pipe_copy;
 mod process;
 mod ring;
 mod round_trip;
 mod signals;
 mod starts;
 
+pub use computing::Computing;
 pub use descriptors::{Epoll, Select};
+pub use disk::{BLOCK, BlockTest, DiskBlocks};
 pub use files::{Call, CreatedFiles};
 pub use memory::{Bandwidth, Latency, Mapping, PageFault, Transfer, WalkOrder};
+pub use pipe_copy::PipeCopy;
 pub use process::{run_here, run_in_processes};
 pub use ring::Ring;
 pub use round_trip::{End, RoundTrip};

@@ -42,6 +42,10 @@ pub mod schedules;
 pub mod wide_registers;
 
 pub mod kernel;
+pub mod aim9;
+pub mod chat;
+pub mod fileserver;
+pub mod tcpstream;
 pub mod openmp;
 pub mod jvm;
 pub mod guest;
@@ -49,7 +53,9 @@ pub mod affinity_guest;
 
 mod beside;
 mod drawing;
+pub mod folder;
 mod jobs;
+mod loads;
 mod places;
 mod playing;
 mod words;
@@ -90,6 +96,10 @@ pub static ALL: &[&dyn Experiment] = &[
     &schedules::Schedules,
     &wide_registers::WideRegisters,
     &kernel::Kernel,
+    &aim9::Aim9,
+    &chat::ChatExperiment,
+    &fileserver::FileServerExperiment,
+    &tcpstream::TcpStreamExperiment,
     &openmp::OpenMp,
     &jvm::Jvm,
     &guest::Guest,
@@ -226,7 +236,7 @@ mod tests {
     /// Figures from elsewhere than the texts of the shared data, or computed from theirs.
     fn derived(label: &str) -> bool {
         let elsewhere =
-            ["chat, two Celerons", "integer sieve, Pentium", "multithreaded applications"];
+            ["chat, ", "integer sieve, Pentium", "AIM9, Pentium", "multithreaded applications"];
         elsewhere.iter().any(|start| label.starts_with(start))
             || label == "lost, Hyper-Threading on"
             || label == "lost, one CPU"

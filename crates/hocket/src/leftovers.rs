@@ -38,11 +38,15 @@ pub fn warn() {
         crate::load::project::PREFIX,
         crate::lab::RENDER_PREFIX,
         hocket_lab::disturb::PREVIEW_PREFIX,
-        hocket_lab::experiments::smt_load::FILES_PREFIX,
+        hocket_lab::experiments::folder::FILES_PREFIX,
         hocket_lab::experiments::kernel::KERNEL_FILES_PREFIX,
         hocket_lab::guest::tools::BUILD_PREFIX,
     ];
     prefixes.iter().for_each(|prefix| remove_dead(&temporary, prefix));
+    let on_disk = Path::new(hocket_lab::experiments::folder::ON_DISK);
+    if on_disk != temporary {
+        remove_dead(on_disk, hocket_lab::experiments::folder::FILES_PREFIX);
+    }
 }
 
 /// Removes the folders of this prefix whose runs were killed, and says which.

@@ -6,7 +6,9 @@ use hocket_lab::harness::Host;
 use hocket_lab::stats::{Comparison, compare};
 
 use crate::ours::Lab;
-use crate::theirs::{Criterion, Cyclictest, PipeBench};
+use crate::theirs::{
+    Criterion, Cyclictest, Dbench, Hackbench, PipeBench, SyscallBench, Tbench, twice,
+};
 
 /// Something that takes the same figure again and again, in nanoseconds.
 pub type Take = Box<dyn FnMut() -> Result<f64, String>>;
@@ -63,6 +65,8 @@ pub fn all(host: &Host, criterion: &Path) -> Result<Vec<Check>, String> {
     let mut checks = wake_ups(host)?;
     checks.extend(hand_overs(host)?);
     checks.extend(passes(host, criterion)?);
+    checks.extend(primitives(host)?);
+    checks.extend(loads(host)?);
     Ok(checks)
 }
 
@@ -103,6 +107,36 @@ fn passes(host: &Host, program: &Path) -> Result<Vec<Check>, String> {
         checks.push(check(format!("pass, {lock}"), lab, other.to_string(), other.taker()));
     }
     Ok(checks)
+}
+
+/// The system call that does nothing, and a byte to another process and back.
+fn primitives(host: &Host) -> Result<Vec<Check>, String> {
+    let lab = Lab::variant(host, "kernel", "time", "null alone", 10)?;
+    let call = SyscallBench { cpu: lab.cpus[0], loops: 1_000_000 };
+    let null = check("null call".into(), lab, call.to_string(), call.taker());
+    let lab = Lab::variant(host, "kernel", "time", "pipe alone", 10)?;
+    let cpu = lab.cpus[0];
+    let trip = PipeBench { cpus: [cpu, cpu], threads: false, loops: 15_000 };
+    let what = format!("twice: {trip}");
+    Ok(vec![null, check("pipe round trip".into(), lab, what, twice(trip.taker()))])
+}
+
+/// Clients at once, on either side.
+const CLIENTS: u32 = 4;
+
+/// Chat and file servers. The figures are nanoseconds of a message and of a megabyte.
+fn loads(host: &Host) -> Result<Vec<Check>, String> {
+    let lab = Lab::variant(host, "chat", "rate", "threads", 1)?;
+    let other = Hackbench { groups: 10, loops: 100 };
+    let chat = check("chat, hackbench".into(), lab, other.to_string(), other.taker());
+    let variant = format!("current clients-{CLIENTS}");
+    let lab = Lab::variant(host, "fileserver", "bandwidth", &variant, 1)?;
+    let other = Dbench { clients: CLIENTS, seconds: 3 };
+    let files = check("file server, dbench".into(), lab, other.to_string(), other.taker());
+    let lab = Lab::variant(host, "tcpstream", "bandwidth", &variant, 1)?;
+    let other = Tbench { clients: CLIENTS, seconds: 3 };
+    let stream = check("TCP stream, tbench".into(), lab, other.to_string(), other.taker());
+    Ok(vec![chat, files, stream])
 }
 
 fn check(name: String, lab: Lab, other: String, theirs: Take) -> Check {

@@ -53,8 +53,8 @@ impl Lab {
         let sample = sample.ok_or_else(|| format!("no {}", self.metric))?;
         match sample.check {
             harness::Check::Failed(why) => Err(format!("a wrong result: {why}")),
-            _ if self.metric == "lateness" => Ok(sample.value),
-            // A rate of so many a second.
+            _ if ["lateness", "time"].contains(&self.metric) => Ok(sample.value),
+            // A rate of so many, or of so many megabytes, a second.
             _ => Ok(1e9 / sample.value),
         }
     }

@@ -99,9 +99,7 @@ impl PipeBench {
             }
             let done = child.wait_with_output().map_err(|error| error.to_string())?;
             let text = String::from_utf8_lossy(&done.stdout);
-            let line = text.lines().find(|line| line.contains("usecs/op"));
-            let us = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
-            us.map(|us| us * 1e3 / 2.0).ok_or_else(|| format!("perf said: {text}"))
+            Ok(ns_of_operation(&text)? / 2.0)
         })
     }
 
@@ -129,6 +127,132 @@ impl PipeBench {
         threads.sort_unstable();
         (threads.len() == 3).then(|| threads[2])
     }
+}
+
+/// What perf says of one operation.
+fn ns_of_operation(text: &str) -> Result<f64, String> {
+    let line = text.lines().find(|line| line.contains("usecs/op"));
+    let us = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
+    us.map(|us| us * 1e3).ok_or_else(|| format!("perf said: {text}"))
+}
+
+/// Where the figure of half an operation is that of a whole one.
+pub fn twice(mut half: Take) -> Take {
+    Box::new(move || half().map(|ns| 2.0 * ns))
+}
+
+/// `getppid`, again and again.
+pub struct SyscallBench {
+    pub cpu: u32,
+    pub loops: u32,
+}
+
+impl fmt::Display for SyscallBench {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "perf bench syscall basic -l {}, CPU {}", self.loops, self.cpu)
+    }
+}
+
+impl SyscallBench {
+    pub fn taker(self) -> Take {
+        Box::new(move || {
+            let mut command = Command::new("taskset");
+            command.args(["-c", &self.cpu.to_string(), "perf", "bench", "syscall", "basic"]);
+            ns_of_operation(&output(command.args(["-l", &self.loops.to_string()]))?)
+        })
+    }
+}
+
+/// Groups of 20 senders and 20 receivers, threads that write 100 bytes to each other over sockets (Debian's package
+/// rt-tests). Each sender writes every message 20 times, as the lab's server of a room does.
+pub struct Hackbench {
+    pub groups: u32,
+    pub loops: u32,
+}
+
+impl fmt::Display for Hackbench {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "hackbench {}, by messages", self.arguments().join(" "))
+    }
+}
+
+impl Hackbench {
+    fn arguments(&self) -> Vec<String> {
+        let text = format!("-T -g {} -l {} -s 100", self.groups, self.loops);
+        text.split(' ').map(str::to_string).collect()
+    }
+
+    pub fn taker(self) -> Take {
+        Box::new(move || {
+            let text = output(Command::new("hackbench").args(self.arguments()))?;
+            let seconds = number_after(&text, "Time:");
+            let messages = f64::from(self.groups) * 20.0 * 20.0 * f64::from(self.loops);
+            let seconds = seconds.ok_or_else(|| format!("hackbench said: {text}"))?;
+            Ok(seconds * 1e9 / messages)
+        })
+    }
+}
+
+/// Clients of a file server, played from its own trace (Debian's package dbench). A megabyte is 10^6 bytes there too.
+pub struct Dbench {
+    pub clients: u32,
+    pub seconds: u32,
+}
+
+impl fmt::Display for Dbench {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "dbench -t {} {}, by megabytes", self.seconds, self.clients)
+    }
+}
+
+impl Dbench {
+    pub fn taker(self) -> Take {
+        Box::new(move || {
+            let home = scratch_folder_in(&hocket_lab::experiments::folder::below())?;
+            let mut command = Command::new("dbench");
+            command.arg("-D").arg(home.path()).args(["-t", &self.seconds.to_string()]);
+            ns_of_megabyte(&output(command.arg(self.clients.to_string()))?)
+        })
+    }
+}
+
+/// The same trace over TCP on loopback. Its server listens on every address, so it has a network of its own, which ends
+/// with it and with all that runs in it.
+pub struct Tbench {
+    pub clients: u32,
+    pub seconds: u32,
+}
+
+impl fmt::Display for Tbench {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "tbench -t {} {} 127.0.0.1, by megabytes", self.seconds, self.clients)
+    }
+}
+
+impl Tbench {
+    pub fn taker(self) -> Take {
+        Box::new(move || {
+            let script = format!(
+                "ip link set lo up && {{ tbench_srv >/dev/null & }} && sleep 0.5 && tbench -t {} {} 127.0.0.1",
+                self.seconds, self.clients
+            );
+            let mut command = Command::new("unshare");
+            command.args(["--user", "--map-root-user", "--net", "--pid", "--fork", "--kill-child"]);
+            ns_of_megabyte(&output(command.args(["sh", "-c", &script]))?)
+        })
+    }
+}
+
+/// `Throughput 302.9 MB/sec  4 clients  4 procs  max_latency=139.2 ms`.
+fn ns_of_megabyte(text: &str) -> Result<f64, String> {
+    let rate = number_after(text, "Throughput").filter(|rate| *rate > 0.0);
+    rate.map(|rate| 1e9 / rate).ok_or_else(|| format!("no throughput in: {text}"))
+}
+
+/// In the line that begins with this word.
+fn number_after(text: &str, word: &str) -> Option<f64> {
+    let rest = text.lines().find_map(|line| line.trim().strip_prefix(word))?;
+    rest.split_whitespace().next()?.parse().ok()
 }
 
 /// A loop that criterion measures: the benchmark `passes`.
@@ -168,8 +292,11 @@ impl Criterion {
 }
 
 fn scratch_folder() -> Result<ScratchFolder, String> {
-    let below = std::env::temp_dir();
-    ScratchFolder::create(&below, PREFIX)
+    scratch_folder_in(&std::env::temp_dir())
+}
+
+fn scratch_folder_in(below: &Path) -> Result<ScratchFolder, String> {
+    ScratchFolder::create(below, PREFIX)
         .map_err(|error| format!("{}: {error}; set TMPDIR to a folder with space", below.display()))
 }
 
@@ -203,9 +330,19 @@ pub fn versions() -> Value {
     serde_json::json!({
         "cyclictest": first("cyclictest", "--help"),
         "perf": first("perf", "--version"),
+        "hackbench": packaged("rt-tests"),
+        "dbench": packaged("dbench"),
         "criterion": locked("criterion"),
         "parking_lot": locked("parking_lot"),
     })
+}
+
+/// Of programs that do not tell their version: that of their Debian package.
+fn packaged(name: &str) -> Option<String> {
+    let asked = ["--show", "--showformat=${Version}", name];
+    let said = Command::new("dpkg-query").args(asked).output().ok()?;
+    let version = String::from_utf8(said.stdout).ok()?;
+    (!version.is_empty()).then_some(version)
 }
 
 /// The version of a crate in the lock file.
@@ -228,6 +365,15 @@ mod tests {
             None
         );
         assert_eq!(lateness("Thread 0 Interval: 1000"), None);
+    }
+
+    #[test]
+    fn figures_of_loads_are_told_from_their_other_lines() {
+        let text = "   4     24601   310.22 MB/sec  execute   3 sec\n\nThroughput 250 MB/sec  4 clients  4 procs  max_latency=9.1 ms\n";
+        assert_eq!(ns_of_megabyte(text), Ok(4e6));
+        assert!(ns_of_megabyte("failed to open /usr/share/dbench/client.txt").is_err());
+        assert_eq!(number_after("Running in threaded mode\nTime: 0.528\n", "Time:"), Some(0.528));
+        assert_eq!(ns_of_operation("# Executed\n       0.125000 usecs/op\n"), Ok(125.0));
     }
 
     #[test]

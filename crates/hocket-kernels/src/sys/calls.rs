@@ -132,6 +132,34 @@ pub(crate) fn unlink(path: &CStr) -> io::Result<()> {
     check(unsafe { libc::unlink(path.as_ptr()) }).map(drop)
 }
 
+/// The place where an open file is read or written next.
+#[inline]
+pub(crate) fn seek(file: RawFd, to: u64) -> io::Result<()> {
+    // SAFETY: kernel-checks.
+    let at = unsafe { libc::lseek(file, to as libc::off_t, libc::SEEK_SET) };
+    if at < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Cuts an open file to nothing, and goes to its beginning.
+#[inline]
+pub(crate) fn truncate(file: RawFd) -> io::Result<()> {
+    // SAFETY: kernel-checks.
+    check(unsafe { libc::ftruncate(file, 0) })?;
+    seek(file, 0)
+}
+
+/// Waits until all of an open file is on its disk.
+pub(crate) fn sync(file: RawFd) -> io::Result<()> {
+    // SAFETY: kernel-checks.
+    check(unsafe { libc::fsync(file) }).map(drop)
+}
+
+/// With which flags a file is open.
+pub(crate) fn flags(file: RawFd) -> io::Result<libc::c_int> {
+    // SAFETY: kernel-checks.
+    check(unsafe { libc::fcntl(file, libc::F_GETFL) })
+}
+
 /// A pipe: its end to read from and its end to write to.
 pub(crate) fn pipe() -> io::Result<[OwnedFd; 2]> {
     let mut ends = [-1; 2];

@@ -1,6 +1,6 @@
 //! `kernel`: what the primitives of the system cost.
 
-mod company;
+pub(super) mod company;
 mod primitive;
 mod sockets;
 mod told;

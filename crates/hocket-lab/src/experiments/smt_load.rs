@@ -1,28 +1,22 @@
 //! `smt-load`: how SMT changes server-like loads.
 
-mod chat;
-mod file_server;
-mod loopback;
-mod script;
-mod sieves;
-mod tcp_stream;
+use std::path::Path;
 
+use hocket_files::ScratchFolder;
+
+use super::chat;
+use super::folder;
 use super::jobs::{NO_SMT, shared_cores};
-use super::words::then_and_now;
+use super::loads::{
+    Chat, FileServer, Load, Mix, Mode, Sieves, TcpStream, Turn, USERS, probe_files, probe_lines,
+};
 use crate::harness::timed::per_op;
 use crate::harness::{
-    About, Axis, Bar, Better, Check, ContrastResult, Design, Estimate, Experiment, Fault, Historic,
-    Host, Metric, NamedRatio, NotMeasurable, Opened, Parameter, Plot, Relation, Results, Rounds,
-    Sample, Section, Sentence, Size, Variant, judged_together, ratio_told, ratios_sentence,
+    About, Axis, Bar, Better, ContrastResult, Design, Estimate, Experiment, Fault, Historic, Host,
+    Metric, NamedRatio, NotMeasurable, Opened, Parameter, Plot, Relation, Results, Rounds, Sample,
+    Section, Sentence, Size, Variant, judged_together, ratio_told, ratios_sentence,
 };
 use crate::numbers;
-use chat::Chat;
-use file_server::FileServer;
-use sieves::Sieves;
-use tcp_stream::TcpStream;
-
-/// How the folders begin in which the file server's clients work, among the temporary files.
-pub const FILES_PREFIX: &str = file_server::PREFIX;
 
 /// See [`About`].
 pub struct SmtLoad;
@@ -35,17 +29,17 @@ static ABOUT: About = About {
     method: "The same threads do the same work, allowed on one seat of each core or on both; up to four cores with two \
              seats (two in a quick run). Everywhere, as a control: one core and two. chat: rooms of 20 users, each \
              with a TCP connection on loopback and four threads (says, hears; at the server takes in, passes on); \
-             every message of 100 bytes goes to the 19 others; one room (ten in a full run). file-server: clients, two \
-             for each of the CPUs, make, write, read, rename, delete and ask for files by scripts with the mix of the \
-             first dbench, in the folder for temporary files, through the page cache. tcp-stream: as many clients, each with a \
+             every message of 100 bytes goes to the 19 others; one room, in a full run the ten rooms and 100 messages of `chat`. \
+             file-server: clients, two for each of the CPUs, with the scripts of `fileserver` and the mix of 1999, \
+             through the page cache. tcp-stream: as many clients, each with a \
              server thread, send the requests of such scripts and wait for each reply, with the packet lengths of \
              tbench. sieve: AIM9's, a thread for each of the CPUs with a table of its own. Connections, folders and threads \
              are there before the time begins. Every message, byte, length and prime is checked.",
     limits: "Clients and servers run on the same CPUs, as in 2003, and nothing crosses a network card or waits for a disk. \
              SMT is not switched off: the second seat stays empty instead. The scheduler places the threads among the \
-             allowed CPUs, and its choices are in the figures. Small packets are sent at once here (TCP_NODELAY); the chat \
-             benchmark let the system gather them. The article's sieve has one thread and gained 60 % all the same; \
-             here it has as many as CPUs. Which file system holds temporary files matters.",
+             allowed CPUs, and its choices are in the figures. The system may gather small packets of chat, as in the chat \
+             benchmark, and sends those of tcp-stream at once. The article's sieve has one thread and gained 60 % all the same \
+             (`aim9` measures that); here it has as many as CPUs. Which file system holds the files matters.",
     metrics: &[
         Metric {
             name: "rate",
@@ -77,30 +71,13 @@ static ABOUT: About = About {
         },
     ],
     parameters: &[
-        Parameter::new("rooms", &ROOMS),
+        Parameter::new("rooms", &chat::ROOMS),
         Parameter::new("said", &SAID),
         Parameter::new("scripts", &SCRIPTS),
         Parameter::new("requests", &REQUESTS),
         Parameter::new("tables", &TABLES),
     ],
 };
-
-/// What came of one turn of a load.
-#[derive(Debug)]
-struct Turn {
-    wall_ns: u64,
-    cpu_ns: Option<u64>,
-    ops: u64,
-    /// Of contents; 0 where the load moves none.
-    bytes: u64,
-    check: Check,
-}
-
-/// Work for several threads that is the same in every turn, wherever they may run.
-trait Load {
-    /// All of it once, with every thread allowed on any of these CPUs; on all if none are named.
-    fn turn(&mut self, cpus: &[u32]) -> Result<Turn, Fault>;
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -133,30 +110,38 @@ impl Kind {
     }
 
     /// For so many CPUs; some tens of milliseconds on one of them in a quick run.
-    fn load(self, cpus: usize, size: Size) -> Box<dyn Load> {
-        match self {
-            Kind::Chat => Box::new(Chat::new(size.of(ROOMS), SAID)),
-            Kind::FileServer => Box::new(FileServer::new(2 * cpus, size.of(SCRIPTS))),
-            Kind::TcpStream => Box::new(TcpStream::new(2 * cpus, size.of(REQUESTS))),
+    fn load(
+        self,
+        cpus: usize,
+        size: Size,
+        prepared: Option<&Path>,
+    ) -> Result<Box<dyn Load>, Fault> {
+        let (clients, mix) = (2 * cpus, Mix::Of1999);
+        Ok(match self {
+            Kind::Chat => Box::new(Chat::new(size.of(chat::ROOMS), size.of(SAID), Mode::Threads)),
+            Kind::FileServer => {
+                Box::new(FileServer::new(prepared, clients, size.of(SCRIPTS), mix)?)
+            }
+            Kind::TcpStream => Box::new(TcpStream::new(clients, size.of(REQUESTS), mix)),
             Kind::Sieve => Box::new(Sieves::new(cpus, size.of(TABLES))),
-        }
+        })
     }
 
-    /// Why it cannot be had here, if so.
-    fn refusal(self) -> Option<String> {
+    /// Why it cannot be measured here, if so.
+    fn refusal(self, size: Size) -> Option<String> {
         let tried = match self {
-            Kind::Chat | Kind::TcpStream => loopback::lines(1).map(drop),
-            Kind::FileServer => file_server::probe(),
+            Kind::Chat => probe_lines(size.of(chat::ROOMS) * USERS),
+            Kind::TcpStream => probe_lines(1),
+            Kind::FileServer => probe_files(),
             Kind::Sieve => Ok(()),
         };
         tried.err().map(|fault| fault.0)
     }
 }
 
-/// Rooms of a turn, and what each user says in one.
-const ROOMS: [usize; 2] = [1, 10];
-const SAID: u32 = 25;
-/// Scripts of each client, requests of each client, tables of each thread.
+/// What each user says in a turn; in a full run as much as in `chat`.
+const SAID: [u32; 2] = [25, chat::MESSAGES];
+/// Documents of each client, of the file server and of the stream; tables of each thread.
 const SCRIPTS: [u32; 2] = [25, 200];
 const REQUESTS: [u32; 2] = [15, 100];
 const TABLES: [u64; 2] = [1, 5];
@@ -176,7 +161,7 @@ impl Experiment for SmtLoad {
         let mut design = Design::facts(Vec::new(), Rounds::usual(size));
         let shared = shared_cores(host, size.pick(2, 4));
         for kind in Kind::ALL {
-            if let Some(why) = kind.refusal() {
+            if let Some(why) = kind.refusal(size) {
                 design.missing.push((kind.name().into(), why));
                 continue;
             }
@@ -198,16 +183,35 @@ impl Experiment for SmtLoad {
         48.0
     }
 
-    fn open(&self, _: &Host, size: Size, design: &Design) -> Opened {
+    fn prepare(&self, _: &dyn Fn() -> bool) -> Result<Option<ScratchFolder>, NotMeasurable> {
+        // Without one, the design says why the file server is missing.
+        Ok(folder::make().ok())
+    }
+
+    fn open(&self, host: &Host, size: Size, design: &Design) -> Opened {
+        self.open_prepared(host, size, design, None)
+    }
+
+    fn open_prepared(
+        &self,
+        _: &Host,
+        size: Size,
+        design: &Design,
+        prepared: Option<&Path>,
+    ) -> Opened {
         let mut loads: Vec<(String, Box<dyn Load>)> = Vec::new();
         let mut turns = Vec::new();
         for variant in &design.variants {
             // Both variants of a pair have the same threads.
             let load = format!("{} {}", variant.level("load"), variant.level("cpus"));
             if loads.iter().all(|(known, _)| *known != load) {
-                loads.extend(load_of(variant, size).map(|made| (load.clone(), made)));
+                let made = load_of(variant, size, prepared).map_err(NotMeasurable::new)?;
+                loads.push((load, made));
+                turns.push((loads.len() - 1, variant.cpus.clone()));
+                continue;
             }
-            turns.push((loads.len().saturating_sub(1), variant.cpus.clone()));
+            let at = loads.iter().position(|(known, _)| *known == load).unwrap_or(0);
+            turns.push((at, variant.cpus.clone()));
         }
         Ok(Box::new(move |variant: usize| {
             let (load, cpus) = &turns[variant];
@@ -226,9 +230,7 @@ impl Experiment for SmtLoad {
 
     fn plots(&self, results: &Results) -> Vec<Plot> {
         let found = Found::of(results);
-        let mut plots = vec![speed_ups(&found)];
-        plots.extend(then_and_now(results, "Operations a second, then and now", "1/s"));
-        plots
+        vec![speed_ups(&found)]
     }
 
     fn historic(&self) -> Vec<Historic> {
@@ -274,9 +276,12 @@ fn variant(kind: Kind, seats: &str) -> String {
     format!("{} {seats}", kind.name())
 }
 
-fn load_of(variant: &Variant, size: Size) -> Option<Box<dyn Load>> {
-    let kind = Kind::ALL.into_iter().find(|kind| kind.name() == variant.level("load"))?;
-    Some(kind.load(variant.level("cpus").parse().ok()?, size))
+fn load_of(variant: &Variant, size: Size, prepared: Option<&Path>) -> Result<Box<dyn Load>, Fault> {
+    let kind = Kind::ALL.into_iter().find(|kind| kind.name() == variant.level("load"));
+    match (kind, variant.level("cpus").parse()) {
+        (Some(kind), Ok(cpus)) => kind.load(cpus, size, prepared),
+        _ => Err(Fault::new("a variant of another version")),
+    }
 }
 
 fn samples(turn: &Turn) -> Vec<Sample> {
@@ -406,51 +411,20 @@ const fn of_2003(
     }
 }
 
-const SIEVE: (&str, &str) = (
-    "AIM9's integer sieve, one thread, kernel 2.4.19 booted with and without SMT.",
-    "One thread; here there is one on every seat that is used.",
-);
-const DISK: (&str, &str) = (
-    "AIM9: synchronous random and sequential disk writes and disk copies, with SMT against without: nearly so much slower.",
-    "Nothing here writes to a disk.",
-);
 const SUMMARY: (&str, &str) = (
     "What the article sums up of chat, dbench and tbench, booted with and without SMT: so much at most.",
     "A summary over three loads; each is measured by itself here.",
 );
 
-static HISTORIC: [Historic; 6] = [
-    of_2003("integer sieve, 2003", 60.0, "%", SIEVE),
-    of_2003("synchronous disk writes and copies, 2003", -35.0, "%", DISK),
+static HISTORIC: [Historic; 2] = [
     of_2003("multithreaded applications, 2003, kernel 2.4.19", 30.0, "%", SUMMARY),
     of_2003("multithreaded applications, 2003, kernel 2.5.32", 51.0, "%", SUMMARY),
-    Historic {
-        label: "chat, two Celerons, 2002",
-        value: 125_000.0,
-        unit: "1/s",
-        metric: "rate",
-        variant: Some("chat two-cores"),
-        definition: "Messages said and heard a second, 10 rooms, 1000 messages; the highest of 102,000 to 125,000.",
-        differs: Some(
-            "Ten rooms and 1000 messages; here one room in a quick run, and 25 messages of each user.",
-        ),
-        source: "Molnar, Linux kernel mailing list, 9 January 2002 (two Celerons 466 MHz)",
-    },
-    Historic {
-        label: "integer sieve, Pentium III, 2003",
-        value: 3_380_000.0,
-        unit: "1/s",
-        metric: "rate",
-        variant: Some("sieve one-core"),
-        definition: "AIM9: 3.38 sieves of a million numbers a second, by one thread.",
-        differs: Some("One thread; here two threads take turns on the core."),
-        source: "Linux kernel mailing list, 20 March 2003 (Pentium III 868 MHz, kernel 2.5.65)",
-    },
 ];
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::harness::Check;
 
     #[test]
     fn with_siblings_the_same_load_has_one_seat_and_both() {
@@ -458,7 +432,7 @@ mod tests {
         let design = SmtLoad.design(&host, Size::Quick).unwrap();
         assert_eq!(design.fault(), None);
         assert!(design.missing.iter().all(|(what, _)| what != BOTH_SEATS));
-        for kind in Kind::ALL.into_iter().filter(|kind| kind.refusal().is_none()) {
+        for kind in Kind::ALL.into_iter().filter(|kind| kind.refusal(Size::Quick).is_none()) {
             let of = |seats| &design.variants[design.index(&variant(kind, seats)).unwrap()];
             assert_eq!(
                 (&of(ONE_SEAT).cpus[..], &of(BOTH_SEATS).cpus[..]),
@@ -467,8 +441,6 @@ mod tests {
             assert_eq!((of(ONE_SEAT).level("cpus"), of(BOTH_SEATS).level("cpus")), ("4", "4"));
             assert_eq!((of(ONE_CORE).level("cpus"), of(TWO_CORES).level("cpus")), ("2", "2"));
         }
-        let known = |old: &Historic| old.variant.is_none_or(|name| design.index(name).is_some());
-        assert!(HISTORIC.iter().all(known));
     }
 
     #[test]
@@ -514,6 +486,7 @@ mod tests {
             ops: 10,
             bytes: 3_000_000,
             check: Check::Passed,
+            took: Vec::new(),
         };
         let found: Vec<(String, f64)> =
             samples(&turn).into_iter().map(|sample| (sample.metric, sample.value)).collect();

@@ -90,6 +90,7 @@ Examples:
   hocket lab run --quick
   hocket lab run false-sharing --full --records desk.sqlite
   hocket lab run wake --quick --fail-if \"wake.lateness > 100000\"
+  hocket lab run aim9 --folder /mnt/disk           writes its files there
   hocket lab run --guest ./program                 compares the variants of a program of yours
   hocket lab run affinity --guest \"xz -kc FILE\"    measures whether pinning helps a command
 
@@ -100,7 +101,7 @@ pub struct RunArgs {
     #[arg(value_name = "ID")]
     pub ids: Vec<String>,
     /// Runs a job file of `hocket lab plan` and writes one new record file.
-    #[arg(long, value_name = "FILE", requires = "records", conflicts_with_all = ["ids", "quick", "full", "time", "seed", "width", "fail_if", "guest"])]
+    #[arg(long, value_name = "FILE", requires = "records", conflicts_with_all = ["ids", "quick", "full", "time", "seed", "width", "fail_if", "guest", "folder"])]
     pub spec: Option<PathBuf>,
     /// Some seconds per experiment, all in less than five minutes (the default).
     #[arg(long, conflicts_with_all = ["full", "time"])]
@@ -123,6 +124,10 @@ pub struct RunArgs {
     /// Pattern file for `load-pattern`, instead of the built-in patterns; docs/lab.md explains the language.
     #[arg(long, value_name = "FILE")]
     pub pattern: Option<PathBuf>,
+    /// Folder for the files of `aim9`, `fileserver` and `smt-load` [default: that for temporary files, or /var/tmp if memory
+    /// holds it].
+    #[arg(long, value_name = "FOLDER")]
+    pub folder: Option<PathBuf>,
     /// Measures this program, which answers a line of JSON for each round; with `affinity`, any command. Blanks separate
     /// words, quotes hold them together. docs/lab.md explains how programs answer.
     #[arg(long, value_name = "CMD")]

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use hocket_lab::experiments::load_pattern;
+use hocket_lab::experiments::{folder, load_pattern};
 use hocket_lab::fleet::LabJob;
 use hocket_lab::harness::{self, Budget, Host, Launcher, Limits, Plan, Size};
 use hocket_lab::store::{RunHead, RunRecord, Store};
@@ -41,6 +41,9 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
             ));
         }
         ask_for(pattern)?;
+    }
+    if let Some(folder) = &args.folder {
+        make_files_in(folder, &ids)?;
     }
     for condition in &args.fail_if {
         let measured = |id: &String| id == condition.id();
@@ -103,6 +106,21 @@ fn warn_of_network(store: &Store) {
             store.path().display()
         ));
     }
+}
+
+/// Experiments make their files in this folder.
+fn make_files_in(chosen: &Path, ids: &[String]) -> Result<(), Failure> {
+    let makes_files = |id: &String| folder::USED_BY.contains(&id.as_str());
+    if !ids.is_empty() && !ids.iter().any(makes_files) {
+        let users = folder::USED_BY.join(", ");
+        return Err(Failure::bad_input(format!(
+            "--folder: none of the experiments named makes files ({users} do); name one, or leave --folder out"
+        )));
+    }
+    let removed =
+        folder::ask_for(chosen).map_err(|why| Failure::bad_input(format!("--folder: {why}")))?;
+    crate::leftovers::tell_removed(removed);
+    Ok(())
 }
 
 /// A line for each of a thousand threads is less.

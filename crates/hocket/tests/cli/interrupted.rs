@@ -168,6 +168,31 @@ fn a_render_leaves_nothing() {
     assert_eq!(files(folder.path()), ["loop.flac", "try.toml"]);
 }
 
+/// Whatever of it runs: Ctrl-C ends its process start and takes its files away.
+#[test]
+fn experiments_with_files_leave_none() {
+    for experiment in ["aim9", "fileserver"] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+        let (made, records) = (path("files"), path("lab.sqlite"));
+        std::fs::create_dir(&made).unwrap();
+        let arguments =
+            ["lab", "run", experiment, "--time", "40s", "--folder", &made, "--records", &records];
+        let lab = start(&arguments);
+        await_handler(&lab);
+        // The A/A experiment comes first, and makes no files.
+        let in_use = || {
+            let inside = files(Path::new(&made));
+            let is_made = inside.iter().any(|name| !name.ends_with(".lock"));
+            start_of(&lab).filter(|_| is_made)
+        };
+        let begun = await_that("no process start with files", POLL, in_use);
+        assert_eq!(interrupt(lab), Some(130), "{experiment}");
+        await_that("the process start lives on", POLL, || (!runs(begun)).then_some(()));
+        assert_eq!(files(Path::new(&made)), [""; 0], "{experiment}");
+    }
+}
+
 #[test]
 fn play_tells_what_was_played() {
     let (_folder, file) = one_track("");

@@ -143,6 +143,35 @@ fn unknown_names_are_told_with_their_neighbours() {
 }
 
 #[test]
+fn files_of_experiments_are_made_in_the_folder_that_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let (nowhere, records) = (path("nowhere"), path("lab.sqlite"));
+    let refused = |id: &str, words: &[&str]| {
+        check_refused(&["lab", "run", id, "--folder", &nowhere, "--records", &records], 2, words);
+    };
+    refused("fileserver", &["--folder", "nowhere", "No such file"]);
+    refused("wake", &["--folder", "aim9, fileserver, smt-load"]);
+    let files = path("files");
+    std::fs::create_dir(&files).unwrap();
+    let ran = run(&[
+        "lab",
+        "run",
+        "fileserver",
+        "--time",
+        "3s",
+        "--folder",
+        &files,
+        "--records",
+        &records,
+    ]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert_eq!(crate::support::files(Path::new(&files)), [""; 0]);
+    let rows = run(&["lab", "export", "--records", &records]).out;
+    assert!(rows.contains("1999 clients-4") && rows.contains("latency-flush"), "{rows}");
+}
+
+#[test]
 fn files_that_are_no_records_are_refused_and_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let notes = folder.path().join("notes.txt");

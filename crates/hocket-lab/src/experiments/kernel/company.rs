@@ -5,11 +5,11 @@ use crate::experiments::jobs::shared_cores;
 use crate::harness::{Host, Relation, Size};
 
 /// At most so many processes do the same at once.
-pub(super) const MOST_SEATS: usize = 8;
+pub(in crate::experiments) const MOST_SEATS: usize = 8;
 
 /// Where the processes of a primitive are, and who is beside them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Company {
+pub(in crate::experiments) enum Company {
     /// All on one CPU, nothing of ours beside.
     Alone,
     /// All on both seats of a core.
@@ -23,7 +23,7 @@ pub(super) enum Company {
 }
 
 impl Company {
-    pub(super) const ALL: [Company; 5] = [
+    pub(in crate::experiments) const ALL: [Company; 5] = [
         Company::Alone,
         Company::BothSeats,
         Company::TwoCores,
@@ -31,7 +31,7 @@ impl Company {
         Company::EverySeat,
     ];
 
-    pub(super) fn name(self) -> &'static str {
+    pub(in crate::experiments) fn name(self) -> &'static str {
         match self {
             Company::Alone => "alone",
             Company::BothSeats => "both-seats",
@@ -42,7 +42,7 @@ impl Company {
     }
 
     /// What is said of it, against alone.
-    pub(super) fn told(self) -> &'static str {
+    pub(in crate::experiments) fn told(self) -> &'static str {
         match self {
             Company::Alone => "alone",
             Company::BothSeats => "on both seats of a core instead of one",
@@ -52,7 +52,7 @@ impl Company {
         }
     }
 
-    pub(super) fn relation(self) -> Option<Relation> {
+    pub(in crate::experiments) fn relation(self) -> Option<Relation> {
         matches!(self, Company::BothSeats | Company::BusySibling).then_some(Relation::Siblings)
     }
 
@@ -77,7 +77,7 @@ impl Company {
     }
 
     /// The CPUs that a variant names; `None` where there are none such.
-    pub(super) fn cpus(self, host: &Host) -> Option<Vec<u32>> {
+    pub(in crate::experiments) fn cpus(self, host: &Host) -> Option<Vec<u32>> {
         let shared = shared_cores(host, 1).first().copied();
         match self {
             // The same CPU as with a busy sibling, where one exists.
@@ -92,7 +92,7 @@ impl Company {
     }
 
     /// Where each process may run, of a variant's CPUs, and the CPU that is kept busy.
-    pub(super) fn places(self, cpus: &[u32]) -> (Vec<&[u32]>, Option<u32>) {
+    pub(in crate::experiments) fn places(self, cpus: &[u32]) -> (Vec<&[u32]>, Option<u32>) {
         match self {
             Company::Alone | Company::BothSeats | Company::TwoCores => (vec![cpus], None),
             Company::BusySibling => (vec![&cpus[..1]], cpus.last().copied()),

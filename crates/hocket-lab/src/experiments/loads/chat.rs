@@ -5,35 +5,76 @@ use std::ops::Range;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 
-use super::loopback::{Exchange, Line, lines};
+use super::event_loop;
+use super::loopback::{Delay, Exchange, Line, lines};
 use super::{Load, Turn};
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{Check, Fault};
 
 /// Users of a room, as in the chat benchmark of 2000.
-pub(super) const USERS: usize = 20;
+pub(in crate::experiments) const USERS: usize = 20;
 /// Bytes of a message, as there.
-const BYTES: usize = 100;
+pub(super) const BYTES: usize = 100;
 
-type Message = [u8; BYTES];
+/// How users and server are carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::experiments) enum Mode {
+    /// Four threads a user, sockets as the system makes them: as in version 1.0.1.
+    Threads,
+    /// The same, and small packets are sent at once.
+    ThreadsNoDelay,
+    /// One thread for the users of some rooms and one for their server, each with a loop over epoll.
+    Epoll,
+}
+
+impl Mode {
+    pub(in crate::experiments) const ALL: [Mode; 3] =
+        [Mode::Threads, Mode::ThreadsNoDelay, Mode::Epoll];
+
+    pub(in crate::experiments) fn name(self) -> &'static str {
+        match self {
+            Mode::Threads => "threads",
+            Mode::ThreadsNoDelay => "threads-nodelay",
+            Mode::Epoll => "epoll",
+        }
+    }
+
+    fn delay(self) -> Delay {
+        match self {
+            Mode::ThreadsNoDelay => Delay::Off,
+            Mode::Threads | Mode::Epoll => Delay::On,
+        }
+    }
+}
+
+pub(super) type Message = [u8; BYTES];
 
 /// Rooms that stay open from turn to turn; a turn is a conversation in all of them.
-pub(super) struct Chat {
+pub(in crate::experiments) struct Chat {
     rooms: usize,
     /// That each user says in a turn.
     messages: u32,
     /// Room by room, user by user; none before the first turn and after one that failed.
     lines: Vec<Line>,
+    mode: Mode,
 }
 
 impl Chat {
-    pub(super) fn new(rooms: usize, messages: u32) -> Chat {
-        Chat { rooms, messages, lines: Vec::new() }
+    /// So many rooms, in which each user says so many messages in a turn.
+    pub(in crate::experiments) fn new(rooms: usize, messages: u32, mode: Mode) -> Chat {
+        Chat { rooms, messages, lines: Vec::new(), mode }
+    }
+
+    fn talk(&self, cpus: &[u32]) -> Result<Turn, Fault> {
+        match self.mode {
+            Mode::Threads | Mode::ThreadsNoDelay => self.talk_in_threads(cpus),
+            Mode::Epoll => self.talk_in_loops(cpus),
+        }
     }
 
     /// Four threads a user, as there: one says, one hears, and on the server's side one takes in and one
     /// passes on.
-    fn talk(&self, cpus: &[u32]) -> Result<Turn, Fault> {
+    fn talk_in_threads(&self, cpus: &[u32]) -> Result<Turn, Fault> {
         let exchange = Exchange::on(&self.lines);
         let desks: Vec<Mutex<()>> = self.lines.iter().map(|_| Mutex::default()).collect();
         let mut team = TurnThreads::new();
@@ -48,13 +89,51 @@ impl Chat {
                 .with(place(), move || seat.silent("the server taking in", seat.take_in(&post)))
                 .with(place(), move || seat.silent("the server passing on", seat.pass_on(&inbox)));
         }
-        let run = team.run()?;
+        let run = team.run().map_err(|fault| self.refused(fault, 4 * self.lines.len()))?;
         exchange.end()?;
         let (wall_ns, cpu_ns) = (run.wall_ns(), run.cpu_ns());
         let heard: Vec<Heard> = run.into_results().into_iter().flatten().collect();
+        Ok(self.told(wall_ns, cpu_ns, &heard))
+    }
+
+    /// One thread for the users of some rooms, and one for the server's side of these.
+    fn talk_in_loops(&self, cpus: &[u32]) -> Result<Turn, Fault> {
+        let exchange = Exchange::on(&self.lines);
+        let many = if cpus.is_empty() { usable_cpus() } else { cpus.len() };
+        let rooms_of_each = self.rooms.div_ceil(many.max(1)).max(1);
+        let mut team = TurnThreads::new();
+        for (at, lines) in self.lines.chunks(rooms_of_each * USERS).enumerate() {
+            let (exchange, messages, first) = (&exchange, self.messages, at * rooms_of_each);
+            team = team
+                .with(Place::among(cpus), move || {
+                    exchange.watched("the users", event_loop::users(lines, first, messages))
+                })
+                .with(Place::among(cpus), move || {
+                    let served = event_loop::server(lines, messages).map(|()| Vec::new());
+                    exchange.watched("the server", served)
+                });
+        }
+        let run = team.run()?;
+        exchange.end()?;
+        let (wall_ns, cpu_ns) = (run.wall_ns(), run.cpu_ns());
+        let heard: Vec<Heard> = run.into_results().into_iter().flatten().flatten().collect();
+        Ok(self.told(wall_ns, cpu_ns, &heard))
+    }
+
+    fn told(&self, wall_ns: u64, cpu_ns: Option<u64>, heard: &[Heard]) -> Turn {
         let said = self.lines.len() as u64 * u64::from(self.messages);
         let ops = said + heard.iter().map(Heard::total).sum::<u64>();
-        Ok(Turn { wall_ns, cpu_ns, ops, bytes: 0, check: self.check(&heard) })
+        Turn { wall_ns, cpu_ns, ops, bytes: 0, check: self.check(heard), took: Vec::new() }
+    }
+
+    fn refused(&self, fault: Fault, threads: usize) -> Fault {
+        match fault.0.contains("cannot be started") {
+            true => Fault(format!(
+                "{fault}; {} rooms need {threads} threads: raise the limit of processes (`ulimit -u`, pids.max)",
+                self.rooms
+            )),
+            false => fault,
+        }
     }
 
     fn check(&self, heard: &[Heard]) -> Check {
@@ -63,10 +142,14 @@ impl Chat {
     }
 }
 
+fn usable_cpus() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 impl Load for Chat {
     fn turn(&mut self, cpus: &[u32]) -> Result<Turn, Fault> {
         if self.lines.is_empty() {
-            self.lines = lines(self.rooms * USERS)?;
+            self.lines = lines(self.rooms * USERS, self.mode.delay())?;
         }
         let turn = self.talk(cpus);
         if !matches!(&turn, Ok(turn) if turn.check == Check::Passed) {
@@ -147,7 +230,7 @@ impl Seat<'_> {
 }
 
 /// Room, user and number in front, then bytes that follow from them.
-fn message(room: usize, user: usize, number: u32) -> Message {
+pub(super) fn message(room: usize, user: usize, number: u32) -> Message {
     let start = room * 13 + user * 31 + number as usize * 7;
     let mut message: Message = std::array::from_fn(|at| (start + at) as u8);
     message[0] = user as u8;
@@ -158,7 +241,7 @@ fn message(room: usize, user: usize, number: u32) -> Message {
 
 /// What one user heard.
 #[derive(Debug, Clone)]
-struct Heard {
+pub(super) struct Heard {
     room: usize,
     user: usize,
     /// Of each user, whole and in order.
@@ -167,11 +250,11 @@ struct Heard {
 }
 
 impl Heard {
-    fn new(room: usize, user: usize) -> Heard {
+    pub(super) fn new(room: usize, user: usize) -> Heard {
         Heard { room, user, from: [0; USERS], wrong: 0 }
     }
 
-    fn take(&mut self, got: &Message) {
+    pub(super) fn take(&mut self, got: &Message) {
         let user = usize::from(got[0]);
         match self.from.get_mut(user) {
             Some(next) if *got == message(self.room, user, *next) => *next += 1,
@@ -179,7 +262,7 @@ impl Heard {
         }
     }
 
-    fn total(&self) -> u64 {
+    pub(super) fn total(&self) -> u64 {
         self.from.iter().map(|heard| u64::from(*heard)).sum::<u64>() + self.wrong
     }
 
@@ -223,25 +306,37 @@ mod tests {
             heard.take(&extra);
             assert!(matches!(heard.check(4), Check::Failed(why) if why.contains("wrong messages")));
         }
-        let room = Chat::new(1, 4);
+        let room = Chat::new(1, 4, Mode::Threads);
         assert!(matches!(room.check(&vec![all_heard(4); USERS - 1]), Check::Failed(_)));
     }
 
     #[test]
     fn everybody_hears_everybody_else_turn_after_turn() {
-        let mut chat = Chat::new(2, 3);
-        for _ in 0..2 {
-            let turn = chat.turn(&[]).unwrap();
-            assert_eq!((turn.check, turn.ops), (Check::Passed, 2 * 20 * 3 * 20));
+        for mode in Mode::ALL {
+            let mut chat = Chat::new(2, 3, mode);
+            for _ in 0..2 {
+                let turn = chat.turn(&[]).unwrap();
+                assert_eq!((turn.check, turn.ops), (Check::Passed, 2 * 20 * 3 * 20), "{mode:?}");
+            }
         }
     }
 
     #[test]
     fn after_a_line_is_cut_the_turn_is_a_fault_and_the_next_one_is_not() {
-        let mut chat = Chat::new(1, 3);
-        chat.turn(&[]).unwrap();
-        chat.lines[7].server.shutdown(std::net::Shutdown::Both).unwrap();
-        assert!(chat.turn(&[]).is_err());
-        assert_eq!(chat.turn(&[]).unwrap().check, Check::Passed);
+        for mode in Mode::ALL {
+            let mut chat = Chat::new(1, 3, mode);
+            chat.turn(&[]).unwrap();
+            chat.lines[7].server.shutdown(std::net::Shutdown::Both).unwrap();
+            assert!(chat.turn(&[]).is_err(), "{mode:?}");
+            assert_eq!(chat.turn(&[]).unwrap().check, Check::Passed);
+        }
+    }
+
+    #[test]
+    fn a_limit_of_threads_is_told_with_what_helps() {
+        let chat = Chat::new(10, 1, Mode::Threads);
+        let fault = chat.refused(Fault::new("thread 300 cannot be started: no"), 800);
+        assert!(fault.0.contains("800 threads") && fault.0.contains("ulimit -u"), "{fault}");
+        assert_eq!(chat.refused(Fault::new("other"), 800), Fault::new("other"));
     }
 }

@@ -17,23 +17,55 @@ pub(super) struct Line {
 }
 
 /// No end waits longer than this for the other; then the turn has failed.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// So many connections on the loopback interface, without delays for small packets (Nagle).
-pub(super) fn lines(count: usize) -> Result<Vec<Line>, Fault> {
+/// Whether small packets wait for the answer to those before (Nagle's algorithm), as the system has it unless asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::experiments) enum Delay {
+    /// As sockets are at first.
+    On,
+    /// They are sent at once (TCP_NODELAY).
+    Off,
+}
+
+/// Whether so many connections can be made.
+///
+/// # Errors
+/// With what helps.
+pub(in crate::experiments) fn probe(count: usize) -> Result<(), Fault> {
+    lines(count, Delay::Off).map(drop)
+}
+
+/// So many connections on the loopback interface. Nothing listens any more when this returns.
+pub(super) fn lines(count: usize, delay: Delay) -> Result<Vec<Line>, Fault> {
     let made = || -> io::Result<Vec<Line>> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
-        (0..count).map(|_| line(&listener, address)).collect()
+        (0..count).map(|_| line(&listener, address, delay)).collect()
     };
     made().map_err(|error| {
         Fault(format!(
-            "{count} TCP connections on the loopback interface are not to be had: {error}"
+            "{count} TCP connections on the loopback interface cannot be made: {error}{}",
+            remedy(&error, count)
         ))
     })
 }
 
-fn line(listener: &TcpListener, address: SocketAddr) -> io::Result<Line> {
+/// What helps against a limit of the system.
+fn remedy(error: &io::Error, count: usize) -> String {
+    use rustix::io::Errno;
+    match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::MFILE | Errno::NFILE) => {
+            format!("; they need {} open files: raise the limit (`ulimit -n`)", 2 * count + 20)
+        }
+        Some(Errno::ADDRINUSE | Errno::ADDRNOTAVAIL) => {
+            "; all ports are taken: end programs that hold them, or widen net.ipv4.ip_local_port_range".into()
+        }
+        _ => "; they need the loopback interface".into(),
+    }
+}
+
+fn line(listener: &TcpListener, address: SocketAddr, delay: Delay) -> io::Result<Line> {
     let client = TcpStream::connect_timeout(&address, PATIENCE)?;
     let own = client.local_addr()?;
     // Connected means that it stands in the queue, so this ends. Others of this machine may stand before it.
@@ -44,7 +76,7 @@ fn line(listener: &TcpListener, address: SocketAddr) -> io::Result<Line> {
         }
     };
     for end in [&client, &server] {
-        end.set_nodelay(true)?;
+        end.set_nodelay(delay == Delay::Off)?;
         end.set_read_timeout(Some(PATIENCE))?;
         end.set_write_timeout(Some(PATIENCE))?;
     }
@@ -102,7 +134,7 @@ mod tests {
 
     #[test]
     fn both_ends_belong_together() {
-        let lines = lines(3).unwrap();
+        let lines = lines(3, Delay::On).unwrap();
         for (number, line) in lines.iter().enumerate() {
             (&line.client).write_all(&[number as u8]).unwrap();
         }
@@ -114,8 +146,24 @@ mod tests {
     }
 
     #[test]
+    fn limits_are_told_with_what_helps() {
+        let told = |errno: rustix::io::Errno| remedy(&errno.into(), 200);
+        assert!(told(rustix::io::Errno::MFILE).contains("420 open files"));
+        assert!(told(rustix::io::Errno::ADDRNOTAVAIL).contains("ports"));
+        assert!(told(rustix::io::Errno::NETDOWN).contains("loopback"));
+    }
+
+    #[test]
+    fn nothing_listens_when_lines_are_made() {
+        let lines = lines(1, Delay::Off).unwrap();
+        let address = lines[0].client.peer_addr().unwrap();
+        let refused = TcpStream::connect_timeout(&address, PATIENCE).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+    }
+
+    #[test]
     fn the_first_trouble_is_told_and_nobody_goes_on_waiting() {
-        let lines = lines(2).unwrap();
+        let lines = lines(2, Delay::Off).unwrap();
         let exchange = Exchange::on(&lines);
         let read = |line: &Line| (&line.server).read_exact(&mut [0; 8]);
         std::thread::scope(|scope| {

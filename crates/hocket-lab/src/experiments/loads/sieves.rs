@@ -10,7 +10,7 @@ use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{Check, Fault};
 
 /// Threads with a table each.
-pub(super) struct Sieves {
+pub(in crate::experiments) struct Sieves {
     tables: Vec<Sieve>,
     /// Of all threads together, in a turn.
     passes: u64,
@@ -18,7 +18,7 @@ pub(super) struct Sieves {
 
 impl Sieves {
     /// So many passes for each thread to begin with; who is done sooner takes more.
-    pub(super) fn new(threads: usize, passes: u64) -> Sieves {
+    pub(in crate::experiments) fn new(threads: usize, passes: u64) -> Sieves {
         let tables = (0..threads).map(|_| Sieve::new()).collect();
         Sieves { tables, passes: passes * threads as u64 }
     }
@@ -47,7 +47,7 @@ impl Load for Sieves {
         });
         let check = kernels.fold(check(passes, run.into_results().into_iter().sum()), Check::and);
         let ops = passes * AIM9_SIEVES * AIM9_NUMBERS as u64;
-        Ok(Turn { wall_ns, cpu_ns, ops, bytes: 0, check })
+        Ok(Turn { wall_ns, cpu_ns, ops, bytes: 0, check, took: Vec::new() })
     }
 }
 

@@ -2,14 +2,16 @@
 
 use std::io::{self, Read, Write};
 
-use super::loopback::{Exchange, Line, lines};
-use super::script::{LONGEST, Piece, Step, pool, script};
+use hocket_machine::clock::monotonic_ns;
+
+use super::loopback::{Delay, Exchange, Line, lines};
+use super::script::{Kind, LONGEST, Mix, Piece, Step, pool, script};
 use super::{Load, Turn};
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{Check, Fault};
 
 /// A client and a server thread for each line; the lines stay open from turn to turn.
-pub(super) struct TcpStream {
+pub(in crate::experiments) struct TcpStream {
     packets: Vec<Vec<Packet>>,
     pool: Vec<u8>,
     /// None before the first turn and after one that failed.
@@ -17,8 +19,9 @@ pub(super) struct TcpStream {
 }
 
 impl TcpStream {
-    pub(super) fn new(pairs: usize, documents: u32) -> TcpStream {
-        let packets = |client| script(client, documents).into_iter().map(Packet::of).collect();
+    /// So many clients with a server thread each, and so many documents of each client.
+    pub(in crate::experiments) fn new(pairs: usize, documents: u32, mix: Mix) -> TcpStream {
+        let packets = |client| script(client, documents, mix).into_iter().map(Packet::of).collect();
         let packets = (1..=pairs as u64).map(packets).collect();
         TcpStream { packets, pool: pool(), lines: Vec::new() }
     }
@@ -39,7 +42,8 @@ impl TcpStream {
         let run = team.run()?;
         exchange.end()?;
         let (wall_ns, cpu_ns) = (run.wall_ns(), run.cpu_ns());
-        let right: Vec<Right> = run.into_results().into_iter().flatten().collect();
+        let ends: Vec<End> = run.into_results().into_iter().flatten().collect();
+        let right: Vec<Right> = ends.iter().map(|end| end.right).collect();
         let packets = || self.packets.iter().flatten();
         Ok(Turn {
             wall_ns,
@@ -47,6 +51,7 @@ impl TcpStream {
             ops: packets().count() as u64,
             bytes: packets().map(Packet::contents).sum(),
             check: check(&self.packets, &right),
+            took: ends.into_iter().flat_map(|end| end.took).collect(),
         })
     }
 }
@@ -54,7 +59,7 @@ impl TcpStream {
 impl Load for TcpStream {
     fn turn(&mut self, cpus: &[u32]) -> Result<Turn, Fault> {
         if self.lines.is_empty() {
-            self.lines = lines(self.packets.len())?;
+            self.lines = lines(self.packets.len(), Delay::Off)?;
         }
         let turn = self.stream(cpus);
         if !matches!(&turn, Ok(turn) if turn.check == Check::Passed) {
@@ -70,6 +75,14 @@ struct Right {
     packets: u64,
     /// Of writes at the server, of reads at the client.
     bytes: u64,
+}
+
+/// What came of one end.
+#[derive(Debug, Default)]
+struct End {
+    right: Right,
+    /// At the client, each request: its kind and how long its reply took to come, in ns.
+    took: Vec<(Kind, u64)>,
 }
 
 /// Both ends of every line, the client first.
@@ -93,6 +106,7 @@ struct Packet {
     reply: u32,
     way: Way,
     piece: Piece,
+    kind: Kind,
 }
 
 /// Where contents go.
@@ -118,16 +132,23 @@ const HEAD: usize = 16;
 impl Packet {
     fn of(step: Step) -> Packet {
         let nothing = Piece { at: 0, bytes: 0, from: 0 };
+        let kind = step.kind();
         let (request, reply, way, piece) = match step {
             Step::Write(piece) => (FRAME + piece.bytes, 55, Way::Up, piece),
             Step::Read(piece) => (FRAME, FRAME + piece.bytes, Way::Down, piece),
             Step::Create(_) | Step::Open(_) => (104, 87, Way::None, nothing),
             Step::Absent(_) | Step::Length(..) => (104, 59, Way::None, nothing),
+            Step::OpenAbsent(_) => (104, 39, Way::None, nothing),
+            Step::OpenLength(_) => (72, 59, Way::None, nothing),
+            Step::Touch => (100, 39, Way::None, nothing),
+            Step::Room => (72, 64, Way::None, nothing),
+            Step::List(files) => (110, 64 + 94 * files, Way::None, nothing),
+            Step::Flush => (41, 39, Way::None, nothing),
             Step::Rename(..) => (138, 39, Way::None, nothing),
             Step::Close => (47, 39, Way::None, nothing),
             Step::Delete(_) => (104, 39, Way::None, nothing),
         };
-        Packet { request, reply, way, piece }
+        Packet { request, reply, way, piece, kind }
     }
 
     fn contents(&self) -> u64 {
@@ -158,14 +179,18 @@ impl Packet {
         let fits = (HEAD as u32..=FRAME + LONGEST).contains(&request)
             && (4..=FRAME + LONGEST).contains(&reply)
             && (from as usize).saturating_add(bytes as usize) <= pool;
-        fits.then_some(Packet { request, reply, way, piece: Piece { at: 0, bytes, from } })
+        // What it is for only the client knows.
+        let (piece, kind) = (Piece { at: 0, bytes, from }, Kind::Stat);
+        fits.then_some(Packet { request, reply, way, piece, kind })
     }
 }
 
 /// The client: one request after the other, each after the reply to the one before.
-fn ask(line: &Line, packets: &[Packet], pool: &[u8]) -> io::Result<Right> {
+fn ask(line: &Line, packets: &[Packet], pool: &[u8]) -> io::Result<End> {
     let mut right = Right::default();
+    let mut took = Vec::with_capacity(packets.len());
     let mut buffer = vec![0; (FRAME + LONGEST) as usize];
+    let mut before_ns = monotonic_ns();
     for (number, packet) in packets.iter().enumerate() {
         let request = &mut buffer[..packet.request as usize];
         request[..HEAD].copy_from_slice(&packet.head());
@@ -176,12 +201,15 @@ fn ask(line: &Line, packets: &[Packet], pool: &[u8]) -> io::Result<Right> {
         let reply = &mut buffer[..packet.reply as usize];
         (&line.client).read_exact(reply)?;
         right.note(packet, Way::Down, reply, pool, reply[..4] == (number as u32).to_le_bytes());
+        let now_ns = monotonic_ns();
+        took.push((packet.kind, now_ns.saturating_sub(before_ns)));
+        before_ns = now_ns;
     }
-    Ok(right)
+    Ok(End { right, took })
 }
 
 /// The server of one line: as many requests as are to come.
-fn serve(line: &Line, requests: usize, pool: &[u8]) -> io::Result<Right> {
+fn serve(line: &Line, requests: usize, pool: &[u8]) -> io::Result<End> {
     let mut right = Right::default();
     let mut buffer = vec![0; (FRAME + LONGEST) as usize];
     for number in 0..requests as u32 {
@@ -199,7 +227,7 @@ fn serve(line: &Line, requests: usize, pool: &[u8]) -> io::Result<Right> {
         }
         (&line.server).write_all(reply)?;
     }
-    Ok(right)
+    Ok(End { right, took: Vec::new() })
 }
 
 impl Right {
@@ -217,7 +245,8 @@ mod tests {
     use super::*;
 
     fn packets() -> Vec<Packet> {
-        script(1, 2).into_iter().map(Packet::of).collect()
+        let all = Mix::ALL.into_iter().flat_map(|mix| script(1, 2, mix));
+        all.map(Packet::of).collect()
     }
 
     #[test]
@@ -225,8 +254,8 @@ mod tests {
         let pool = pool();
         for packet in packets() {
             let read = Packet::from_head(&packet.head(), pool.len()).unwrap();
-            let at = packet.piece.at;
-            assert_eq!(Packet { piece: Piece { at, ..read.piece }, ..read }, packet);
+            let (at, kind) = (packet.piece.at, packet.kind);
+            assert_eq!(Packet { piece: Piece { at, ..read.piece }, kind, ..read }, packet);
         }
         assert_eq!(Packet::from_head(&[0xff; HEAD], pool.len()), None);
         assert_eq!(Packet::from_head(&[0; HEAD], pool.len()), None);
@@ -234,23 +263,26 @@ mod tests {
 
     #[test]
     fn all_contents_arrive_turn_after_turn() {
-        let mut load = TcpStream::new(2, 2);
-        for _ in 0..2 {
-            let turn = load.turn(&[]).unwrap();
-            assert_eq!(turn.check, Check::Passed);
-            assert!(turn.ops > 100 && turn.bytes > 100_000);
+        for mix in Mix::ALL {
+            let mut load = TcpStream::new(2, 3, mix);
+            for _ in 0..2 {
+                let turn = load.turn(&[]).unwrap();
+                assert_eq!(turn.check, Check::Passed);
+                assert!(turn.ops > 100 && turn.bytes > 50_000);
+                assert_eq!(turn.took.len() as u64, turn.ops);
+            }
         }
     }
 
     #[test]
     fn contents_that_differ_are_found() {
-        let lines = lines(1).unwrap();
+        let lines = lines(1, Delay::Off).unwrap();
         let (sent, packets) = (pool(), packets());
         let mut other = sent.clone();
         other.iter_mut().for_each(|byte| *byte ^= 1);
         let right = std::thread::scope(|scope| {
             let server = scope.spawn(|| serve(&lines[0], packets.len(), &other).unwrap());
-            [ask(&lines[0], &packets, &sent).unwrap(), server.join().unwrap()]
+            [ask(&lines[0], &packets, &sent).unwrap().right, server.join().unwrap().right]
         });
         assert_eq!((right[0].bytes, right[1].bytes), (0, 0));
         assert!(
@@ -261,7 +293,7 @@ mod tests {
     #[test]
     fn an_end_that_is_missing_is_found_and_a_cut_line_made_anew() {
         assert!(matches!(check(&[packets()], &[]), Check::Failed(why) if why.contains("ends")));
-        let mut load = TcpStream::new(1, 1);
+        let mut load = TcpStream::new(1, 1, Mix::Of1999);
         load.turn(&[]).unwrap();
         load.lines[0].client.shutdown(std::net::Shutdown::Both).unwrap();
         assert!(load.turn(&[]).is_err());
