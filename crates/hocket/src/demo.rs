@@ -109,6 +109,7 @@ fn bench_args(args: &DemoArgs, session: PathBuf, seats: usize) -> BenchArgs {
         lanes: vec![crate::cli::LanesArg::Off],
         wait: vec![WaitArg::Hybrid],
         disturb: Some(format!("preview,compute:{}", seats.clamp(1, 64))),
+        counters: false,
         priority: Settings::PRIORITY,
         seed: None,
         json: false,

@@ -45,7 +45,7 @@ pub struct Core {
     pub source: &'static str,
     /// Measured one after the other.
     pub groups: &'static [Group],
-    /// What cannot be had here, and why.
+    /// What is not available here, and why.
     pub missing: &'static [(Measure, &'static str)],
 }
 

@@ -38,7 +38,7 @@ pub struct Part {
 pub struct Plan {
     /// Each is measured in a turn of its own.
     pub parts: Vec<Part>,
-    /// A sentence for each measure that cannot be had.
+    /// A sentence for each measure that is not available.
     pub missing: Vec<(Measure, String)>,
 }
 

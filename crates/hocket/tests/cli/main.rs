@@ -36,6 +36,7 @@ mod browser;
 mod chromium;
 mod web_page;
 mod trace;
+mod counters;
 mod alsa;
 mod sentry;
 #[path = "../streamed/mod.rs"]
