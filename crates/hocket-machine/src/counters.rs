@@ -16,7 +16,7 @@ mod ratios;
 mod reading;
 
 pub use events::{Core, Event, Group};
-pub use groups::{CoreEvents, OpenPart, Part, Plan};
+pub use groups::{CoreEvents, CountingPlan, EventSet, OpenEventSet};
 pub use ratios::{Measure, Ratio, Sum, Unit};
 pub use reading::{Reading, ReadingError};
 

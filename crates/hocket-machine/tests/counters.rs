@@ -194,7 +194,7 @@ fn a_saved_machine_without_counters_says_so() {
     );
 }
 
-/// Every part that this machine plans counts a loop of known length, all the time.
+/// Every set that this machine plans counts a loop of known length, all the time.
 #[test]
 fn the_counters_of_this_machine_count_or_it_is_said_why_not() {
     const NAME: &str = "the_counters_of_this_machine_count_or_it_is_said_why_not";
@@ -211,8 +211,8 @@ fn the_counters_of_this_machine_count_or_it_is_said_why_not() {
             return;
         }
     };
-    for part in &plan.parts {
-        let mut open = part.open(current_thread()).unwrap();
+    for set in &plan.sets {
+        let mut open = set.open(current_thread()).unwrap();
         open.start().unwrap();
         let sum = (0..PASSES).fold(0, |sum, x| std::hint::black_box(sum ^ x));
         std::hint::black_box(sum);
@@ -221,18 +221,42 @@ fn the_counters_of_this_machine_count_or_it_is_said_why_not() {
         let reading = match open.read() {
             Ok(reading) => reading,
             Err(why) => {
-                println!("SKIPPED {NAME}: {} of {}: {why}", part.group, part.core.name);
+                println!("SKIPPED {NAME}: {} of {}: {why}", set.group, set.core.name);
                 continue;
             }
         };
-        assert_eq!(reading.counts.len(), part.events.len());
+        assert_eq!(reading.counts.len(), set.events.len());
         assert_eq!(reading.enabled_ns, reading.running_ns);
-        let named = part.events.iter().zip(&reading.counts);
+        let named = set.events.iter().zip(&reading.counts);
         for (event, count) in named {
             let instructions = ["INST_RETIRED.ANY_P", "ex_ret_instr", "instructions"];
             if instructions.contains(&event.name) {
                 assert!(*count >= PASSES, "{count} {}", event.name);
             }
         }
+    }
+}
+
+/// docs/counters.md has every formula of every kind of core, under its name, and no other.
+#[test]
+fn the_page_on_counters_has_every_formula() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/counters.md");
+    let page = fs::read_to_string(page).unwrap();
+    let (_, formulae) = page.split_once("## Formulae").unwrap();
+    let sections: HashMap<&str, &str> =
+        formulae.split("\n### ").skip(1).filter_map(|section| section.split_once('\n')).collect();
+    let cores: Vec<&Core> = Core::ALL.into_iter().chain(Core::of_name("generic")).collect();
+    assert_eq!(sections.len(), cores.len());
+    for core in cores {
+        let section = sections[core.name];
+        assert!(section.contains(&format!("Source: {}.", core.source)), "{}", core.name);
+        let ratios = core.groups.iter().flat_map(|group| group.ratios);
+        let mut expected: Vec<String> =
+            ratios.map(|it| format!("| {} | `{}` |", it.measure, it.formula())).collect();
+        let rows = section.lines().filter(|line| line.starts_with("| ")).skip(1);
+        let mut written: Vec<String> = rows.map(str::to_owned).collect();
+        expected.sort();
+        written.sort();
+        assert_eq!(written, expected, "{}", core.name);
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use hocket_engine::{Engine, ThreadReport};
 use hocket_machine::CpuSet;
-use hocket_machine::counters::{Core, CoreEvents, OpenPart, Part, Plan, Reading};
+use hocket_machine::counters::{Core, CoreEvents, CountingPlan, EventSet, OpenEventSet, Reading};
 use hocket_machine::pin::ThreadId;
 
 use crate::record::{Counted, CountedGroup, NotCounted};
@@ -17,7 +17,7 @@ pub(super) struct Counting {
     threads: Option<Vec<Counter>>,
     /// The number of the next turn; modulo the number of groups it is the group's.
     turn: usize,
-    open: Vec<(Counter, OpenPart)>,
+    open: Vec<(Counter, OpenEventSet)>,
     found: Counted,
 }
 
@@ -26,23 +26,23 @@ pub(super) struct Counting {
 struct Counter {
     name: String,
     id: ThreadId,
-    plan: Arc<Plan>,
-    part: usize,
+    plan: Arc<CountingPlan>,
+    set: usize,
 }
 
 impl Counter {
-    fn part(&self) -> &Part {
-        &self.plan.parts[self.part]
+    fn set(&self) -> &EventSet {
+        &self.plan.sets[self.set]
     }
 
     /// As a record has it.
     fn counted(&self, reading: Reading) -> CountedGroup {
-        let part = self.part();
-        let names = part.events.iter().map(|event| event.name.to_owned());
+        let set = self.set();
+        let names = set.events.iter().map(|event| event.name.to_owned());
         CountedGroup {
             thread: self.name.clone(),
-            core: part.core.name.into(),
-            group: part.group.into(),
+            core: set.core.name.into(),
+            group: set.group.into(),
             turns: 1,
             running_ns: reading.running_ns,
             counts: names.zip(reading.counts).collect(),
@@ -67,9 +67,9 @@ impl Counting {
         }
         self.open.clear();
         for thread in self.threads.iter().flatten() {
-            let part = self.turn % thread.plan.parts.len();
-            let counter = Counter { part, ..thread.clone() };
-            match counter.part().open(counter.id) {
+            let set = self.turn % thread.plan.sets.len();
+            let counter = Counter { set, ..thread.clone() };
+            match counter.set().open(counter.id) {
                 Ok(open) => self.open.push((counter, open)),
                 Err(why) => limit(&mut self.found, format!("{}: {why}", thread.name)),
             }
@@ -102,8 +102,8 @@ impl Counting {
                 }
                 Ok(_) => {}
                 Err(why) => {
-                    let part = counter.part();
-                    let what = format!("{}, {} of {}", counter.name, part.group, part.core.name);
+                    let set = counter.set();
+                    let what = format!("{}, {} of {}", counter.name, set.group, set.core.name);
                     limit(&mut self.found, format!("{what}: {why}"));
                 }
             }
@@ -123,7 +123,7 @@ impl Counting {
                 return Vec::new();
             }
         };
-        let mut plans: Vec<(&'static Core, Result<Arc<Plan>, String>)> = Vec::new();
+        let mut plans: Vec<(&'static Core, Result<Arc<CountingPlan>, String>)> = Vec::new();
         let mut all = Vec::new();
         for report in reports {
             let cpus = report.cpus_got.parse::<CpuSet>().unwrap_or_default();
@@ -138,7 +138,7 @@ impl Counting {
             match plan {
                 Ok(plan) => {
                     let name = report.name.clone();
-                    all.push(Counter { name, id: report.tid, plan, part: 0 });
+                    all.push(Counter { name, id: report.tid, plan, set: 0 });
                 }
                 Err(why) => limit(&mut self.found, why),
             }

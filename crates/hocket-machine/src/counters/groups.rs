@@ -19,13 +19,13 @@ pub struct CoreEvents {
     units: Vec<(Pmu, &'static Core)>,
 }
 
-/// Events that are counted together on cores of one kind, and the ratios that they give: a group of the table, or a
-/// part of one where the processor has too few counters.
+/// Events that are counted together on cores of one kind, and the ratios that they give: a group of the table, or
+/// some of its events where the processor has too few counters.
 #[derive(Debug, Clone)]
-pub struct Part {
+pub struct EventSet {
     /// The kind of core.
     pub core: &'static Core,
-    /// The group that it is, or is a part of.
+    /// The group that its events are from.
     pub group: &'static str,
     /// Its events, in the order of the counts.
     pub events: Vec<Event>,
@@ -33,18 +33,18 @@ pub struct Part {
     counts: Vec<Counts>,
 }
 
-/// What can be counted on cores of one kind, part after part, and what cannot.
+/// What can be counted on cores of one kind, set after set, and what cannot.
 #[derive(Debug, Clone, Default)]
-pub struct Plan {
+pub struct CountingPlan {
     /// Each is measured in a turn of its own.
-    pub parts: Vec<Part>,
+    pub sets: Vec<EventSet>,
     /// A sentence for each measure that is not available.
     pub missing: Vec<(Measure, String)>,
 }
 
-/// A part that is open for a thread; closed on drop. It counts user code only.
+/// A set that is open for a thread; closed on drop. It counts user code only.
 #[derive(Debug)]
-pub struct OpenPart {
+pub struct OpenEventSet {
     events: usize,
     group: EventGroup,
 }
@@ -107,93 +107,93 @@ impl CoreEvents {
     }
 
     /// What can be counted on `core`: opens each group once for the calling thread, and closes it. A group that the
-    /// processor cannot count at once is cut into parts, one per ratio.
+    /// processor cannot count at once is cut into sets, one per ratio.
     ///
     /// Thread: control. Cost: some system calls per event.
     ///
     /// # Errors
     /// Why nothing at all can be counted, with the remedy where there is one.
-    pub fn plan(&self, core: &'static Core) -> Result<Plan, String> {
+    pub fn plan(&self, core: &'static Core) -> Result<CountingPlan, String> {
         let unit = self.units.iter().find(|(_, known)| *known == core);
         let (pmu, _) = unit.ok_or_else(|| format!("no unit counts events of {}", core.name))?;
         let known = core.missing.iter().map(|(measure, why)| (*measure, (*why).to_owned()));
-        let mut plan = Plan { parts: Vec::new(), missing: known.collect() };
+        let mut plan = CountingPlan { sets: Vec::new(), missing: known.collect() };
         for group in core.groups {
             plan.add(core, group, pmu);
         }
-        match plan.parts.is_empty() {
+        match plan.sets.is_empty() {
             true => Err(plan.missing.pop().map_or_else(|| "no events".into(), |(_, why)| why)),
             false => Ok(plan),
         }
     }
 }
 
-impl Plan {
+impl CountingPlan {
     fn add(&mut self, core: &'static Core, group: &'static Group, pmu: &Pmu) {
         let all: Vec<&'static Ratio> = group.ratios.iter().collect();
-        if let Ok(part) = Part::tried(core, group, all, pmu) {
-            self.parts.push(part);
+        if let Ok(set) = EventSet::tried(core, group, all, pmu) {
+            self.sets.push(set);
             return;
         }
         for ratio in group.ratios {
-            match Part::tried(core, group, vec![ratio], pmu) {
-                Ok(part) => self.parts.push(part),
+            match EventSet::tried(core, group, vec![ratio], pmu) {
+                Ok(set) => self.sets.push(set),
                 Err(why) => self.missing.push((ratio.measure, why)),
             }
         }
     }
 }
 
-impl Part {
+impl EventSet {
     /// The events that the ratios need, and the group's first one, which leads.
     fn new(
         core: &'static Core,
         group: &'static Group,
         ratios: Vec<&'static Ratio>,
         pmu: &Pmu,
-    ) -> Result<Part, String> {
+    ) -> Result<EventSet, String> {
         let needs =
             |event: &Event| ratios.iter().any(|ratio| ratio.events().any(|it| it == event.name));
         let wanted = group.events.iter().enumerate().filter(|(at, event)| *at == 0 || needs(event));
         let events: Vec<Event> = wanted.map(|(_, event)| *event).collect();
         let counts = events.iter().map(|event| pmu.counts(event)).collect::<Result<_, _>>()?;
-        Ok(Part { core, group: group.name, events, ratios, counts })
+        Ok(EventSet { core, group: group.name, events, ratios, counts })
     }
 
-    /// The part, if this machine counts it. Only where every CPU has the same cores does the calling thread run on the
+    /// The set, if this machine counts it. Only where every CPU has the same cores does the calling thread run on the
     /// right one.
     fn tried(
         core: &'static Core,
         group: &'static Group,
         ratios: Vec<&'static Ratio>,
         pmu: &Pmu,
-    ) -> Result<Part, String> {
-        let part = Part::new(core, group, ratios, pmu)?;
-        let mut open = part.open_for(0)?;
+    ) -> Result<EventSet, String> {
+        let set = EventSet::new(core, group, ratios, pmu)?;
+        let mut open = set.open_for(0)?;
         if pmu.is_only_one() {
             open.start()?;
             work();
             open.stop()?;
             open.read().map_err(|why| why.to_string())?;
         }
-        Ok(part)
+        Ok(set)
     }
 
-    /// Opens the part for a thread of this process. It does not count yet.
+    /// Opens the set for a thread of this process. It does not count yet.
     ///
     /// Thread: control. Cost: one system call per event.
     ///
     /// # Errors
     /// What the system refuses, and why.
-    pub fn open(&self, thread: ThreadId) -> Result<OpenPart, String> {
+    pub fn open(&self, thread: ThreadId) -> Result<OpenEventSet, String> {
         self.open_for(thread.number())
     }
 
-    fn open_for(&self, thread: i32) -> Result<OpenPart, String> {
+    fn open_for(&self, thread: i32) -> Result<OpenEventSet, String> {
         let group = EventGroup::open(&self.counts, thread);
         let group =
             group.map_err(|refused| why_not(self.events[refused.at].name, &refused.error))?;
-        Ok(OpenPart { events: self.events.len(), group })
+        Ok(OpenEventSet { events: self.events.len(), group })
     }
 
     /// The ratios that it gives.
@@ -208,7 +208,7 @@ fn work() {
     std::hint::black_box(sum);
 }
 
-impl OpenPart {
+impl OpenEventSet {
     /// Counts from zero on. Cost: two system calls.
     ///
     /// # Errors

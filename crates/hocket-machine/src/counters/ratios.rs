@@ -137,24 +137,23 @@ impl Ratio {
         self.above.iter().chain(self.below).map(|(_, name)| *name)
     }
 
-    /// The formula, for a reader.
+    /// The formula, for a reader: `a / (b + c)`.
     pub fn formula(&self) -> String {
-        let sum = |parts: Sum| {
-            let mut text = String::new();
-            for (factor, name) in parts {
-                let sign = if *factor < 0.0 { "- " } else { "+ " };
-                text += if text.is_empty() && *factor > 0.0 { "" } else { sign };
-                match factor.abs() {
-                    1.0 => text += name,
-                    size => text += &format!("{size} {name}"),
-                }
-                text += " ";
-            }
-            match parts {
-                [_] => text.trim_end().to_owned(),
-                _ => format!("({})", text.trim_end()),
-            }
-        };
-        format!("{} / {}", sum(self.above), sum(self.below))
+        format!("{} / {}", formula(self.above), formula(self.below))
     }
+}
+
+fn formula(sum: Sum) -> String {
+    let mut text = String::new();
+    for (at, (factor, name)) in sum.iter().enumerate() {
+        text += match (at, *factor < 0.0) {
+            (0, false) => "",
+            (0, true) => "-",
+            (_, false) => " + ",
+            (_, true) => " - ",
+        };
+        let size = factor.abs();
+        text += &if size == 1.0 { (*name).to_owned() } else { format!("{size} {name}") };
+    }
+    if text.contains(' ') { format!("({text})") } else { text }
 }
