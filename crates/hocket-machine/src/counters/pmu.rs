@@ -23,7 +23,7 @@ pub struct Pmu {
     /// Its number in `perf_event_attr`.
     kind: u32,
     fields: Vec<Field>,
-    /// The CPUs whose events it counts; `None`: all.
+    /// The CPUs whose events it counts; `None`: all, because there is no other unit.
     cpus: Option<CpuSet>,
 }
 
@@ -50,6 +50,10 @@ impl Pmu {
                 "the system offers no counters of the processor: /{DEVICES} has no unit for cores (a virtual machine \
                  without them?)"
             ));
+        }
+        // On ARM it has a list of its CPUs, too: all of them.
+        if let [only] = &mut all[..] {
+            only.cpus = None;
         }
         Ok(all)
     }
