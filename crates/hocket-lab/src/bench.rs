@@ -10,6 +10,7 @@
 //! theirs happens to be. So a run has several starts ([`BenchPlan::of_starts`], [`merge`]), and the first
 //! variant has a twin in each: the same once more, whose difference from it is noise.
 
+mod counting;
 mod flight;
 mod merge;
 mod turn_noise;
@@ -94,6 +95,8 @@ pub struct BenchPlan {
     pub seed: u64,
     /// Foreign load.
     pub disturb: Vec<DisturbSpec>,
+    /// Whether hardware counters count beside. That costs time when threads are switched.
+    pub counters: bool,
     /// The command line, for the record.
     pub command: Vec<String>,
     /// The session file as it was given, for the record.
@@ -156,6 +159,7 @@ struct Running {
     engine: Engine,
     record: Variant,
     watched: flight::Watched,
+    counting: Option<counting::Counting>,
 }
 
 /// Runs one process start on the calling thread, which becomes the leader turn by turn.
@@ -303,9 +307,11 @@ fn start_variant(
         ordinary: None,
         worst: None,
         explained: None,
+        counted: None,
     };
     let watched = flight::Watched::new(plan, &engine);
-    Ok(Running { engine, record, watched })
+    let counting = plan.counters.then(|| counting::Counting::new(plan.seed));
+    Ok(Running { engine, record, watched, counting })
 }
 
 fn assemble(
@@ -358,6 +364,7 @@ fn assemble(
 impl Running {
     fn into_record(mut self) -> Variant {
         self.watched.tell(&mut self.record);
+        self.record.counted = self.counting.map(counting::Counting::found);
         self.record
     }
 }

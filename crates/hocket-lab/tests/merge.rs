@@ -4,7 +4,7 @@ mod fixture;
 
 use hocket_engine::{Couples, Policy, Strategy};
 use hocket_lab::bench::{BenchPlan, VariantPlan, merge};
-use hocket_lab::record::{BenchRecord, Contained, DiskSilence, LostEvents};
+use hocket_lab::record::{BenchRecord, Contained, Counted, CountedGroup, DiskSilence, LostEvents};
 use hocket_lab::report::Analysis;
 use hocket_plan::{ScheduleKind, SiblingPolicy};
 
@@ -30,6 +30,7 @@ fn plan() -> BenchPlan {
         warm_up: 50,
         seed: 9,
         disturb: Vec::new(),
+        counters: false,
         command: vec!["hocket".into(), "bench".into()],
         session_file: "a.toml".into(),
         session_sha256: Some("5f70bf18".into()),
@@ -160,4 +161,32 @@ fn rounds_are_dealt_out_among_the_starts() {
     assert_eq!(dealt(5, 150), [100, 100], "never more starts than rounds");
     assert_eq!(dealt(1, 250), [300]);
     assert_eq!(dealt(0, 100), [100]);
+}
+
+/// Counts of a thread and group add up; other events of the same group, as another start may have them, stay apart.
+#[test]
+fn counts_of_all_starts_add_up() {
+    let counted = |events: &[&str], count: u64| Counted {
+        groups: vec![CountedGroup {
+            thread: "leader".into(),
+            core: "Zen 4".into(),
+            group: "pipeline".into(),
+            turns: 1,
+            running_ns: 10 * count,
+            counts: events.iter().map(|event| ((*event).to_owned(), count)).collect(),
+        }],
+        limits: vec!["no counters on worker 1".into()],
+        ..Counted::default()
+    };
+    let mut starts = starts();
+    starts[0].variants[0].counted = Some(counted(&["cycles", "instructions"], 1));
+    starts[1].variants[0].counted = Some(counted(&["cycles", "instructions"], 2));
+    starts[2].variants[0].counted = Some(counted(&["cycles"], 4));
+    let all = merge(&plan(), starts, None).unwrap();
+    let counted = all.variants[0].counted.as_ref().unwrap();
+    let sums: Vec<_> = counted.groups.iter().map(|it| (it.turns, it.running_ns)).collect();
+    assert_eq!(sums, [(2, 30), (1, 40)]);
+    assert_eq!(counted.groups[0].counts["instructions"], 3);
+    assert_eq!(counted.limits, ["no counters on worker 1"]);
+    assert_eq!(all.variants[1].counted, None);
 }

@@ -6,7 +6,7 @@ mod fixture;
 use std::path::{Path, PathBuf};
 
 use hocket_lab::historic::{SessionKind, for_session_kind};
-use hocket_lab::record::{BenchRecord, Contained};
+use hocket_lab::record::{BenchRecord, Contained, Counted, CountedGroup, NotCounted};
 use hocket_lab::report::{
     Analysis, Baseline, Holding, Judgement, html, svg_comparison, text_table,
 };
@@ -866,4 +866,108 @@ fn block_times_that_come_to_no_level_are_not_judged() {
     let found = Baseline::of(&before, &now).expect("comparable");
     assert!(found.undecided().is_some_and(|why| why.contains("came to no level")));
     assert!(found.slower(0.0).is_empty(), "{}", found.text());
+}
+
+/// Counts made up for these tests.
+fn counted(thread: &str, core: &str, group: &str, counts: &[(&str, u64)]) -> CountedGroup {
+    CountedGroup {
+        thread: thread.into(),
+        core: core.into(),
+        group: group.into(),
+        turns: 2,
+        running_ns: 1000,
+        counts: counts.iter().map(|(event, count)| ((*event).to_owned(), *count)).collect(),
+    }
+}
+
+/// The leader and a worker of the first variant: 300 cycles for 400 instructions, and 300 for 200.
+fn with_counters() -> BenchRecord {
+    let mut record = quiet();
+    let pipeline = |thread: &str, instructions: u64| {
+        let counts = [
+            ("ls_not_halted_cyc", 300),
+            ("ex_ret_instr", instructions),
+            ("ex_ret_ops", 750),
+            ("fp_ops_retired_by_width.all", 75),
+            ("ex_no_retire.not_complete", 60),
+        ];
+        counted(thread, "Zen 4", "pipeline", &counts)
+    };
+    let slots = [("ls_not_halted_cyc", 100), ("de_no_dispatch_per_slot.smt_contention", 150)];
+    record.variants[0].counted = Some(Counted {
+        groups: vec![
+            pipeline("leader", 400),
+            pipeline("worker 1", 200),
+            counted("leader", "Zen 4", "top-down", &slots),
+        ],
+        missing: vec![NotCounted {
+            core: "Zen 4".into(),
+            measure: "PAUSE".into(),
+            why: "this kind of core has no event for it".into(),
+        }],
+        limits: vec!["worker 2: the thread did not run".into()],
+    });
+    record
+}
+
+#[test]
+fn counts_of_all_threads_make_the_ratios_of_a_variant() {
+    let record = with_counters();
+    let text = text_table(&record);
+    let section = text.split("Hardware counters").nth(1).unwrap();
+    let line = |start: &str| section.lines().find(|line| line.starts_with(start)).unwrap();
+    let words = |line: &str| line.split("  ").map(|it| it.trim().to_owned()).collect::<Vec<_>>();
+    let cells =
+        |line: &str| words(line).into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>();
+    let heads = ["variant", "CPI", "cycles/uop", "FP share", "execution stalls"];
+    assert_eq!(cells(line("variant")), heads, "{section}");
+    // 600 cycles by 600 instructions and by 1500 macro-operations; 150 of these and 120 cycles.
+    let row = section.lines().skip_while(|line| !line.starts_with("variant")).nth(1).unwrap();
+    assert_eq!(cells(row)[1..], ["1.000", "0.4000", "10 %", "20 %"], "{section}");
+    // 150 of 600 slots; the other events of the group were not counted.
+    let second = section.lines().filter(|line| line.starts_with("variant")).nth(1).unwrap();
+    assert_eq!(cells(second), ["variant", "SMT contention"], "{section}");
+    assert!(section.contains("25 %"), "{section}");
+    let prose = section.split_whitespace().collect::<Vec<_>>().join(" ");
+    for sentence in [
+        "cycles/uop on Zen 4: macro-operations",
+        "PAUSE: this kind of core has no event for it.",
+        "L1D misses, L1I stalls, front end, bad speculation, back end, retiring, sibling active, C0.1, C0.2: no whole turn",
+        "Not measurable here: worker 2: the thread did not run.",
+    ] {
+        assert!(prose.contains(sentence), "{sentence}:\n{prose}");
+    }
+    assert!(html(&record).contains("SMT contention"));
+}
+
+#[test]
+fn a_machine_without_counters_gives_its_reason_and_no_table() {
+    let mut record = quiet();
+    assert!(!text_table(&record).contains("Hardware counters"));
+    for variant in &mut record.variants {
+        let limits = vec!["the system offers no counters of the processor".into()];
+        variant.counted = Some(Counted { limits, ..Counted::default() });
+    }
+    let text = text_table(&record);
+    let section = text.split("Hardware counters").nth(1).unwrap();
+    let reason = "- Not measurable here: the system offers no counters of the processor.";
+    assert_eq!(section.matches("Not measurable here").count(), 1, "{section}");
+    assert!(section.contains(reason) && !section.contains("CPI"), "{section}");
+}
+
+/// A record may come from anywhere: names that nobody knows give no ratio, and are no error.
+#[test]
+fn counters_of_an_unknown_core_give_no_ratio() {
+    let mut record = quiet();
+    let groups = vec![counted("leader", "Zen 99", "pipeline", &[("cycles", 7)])];
+    record.variants[0].counted = Some(Counted { groups, ..Counted::default() });
+    let text = text_table(&record);
+    assert!(text.contains("Hardware counters") && !text.contains("CPI"), "{text}");
+}
+
+#[test]
+fn runs_with_and_without_counters_are_not_compared() {
+    let (plain, counting) = (quiet(), with_counters());
+    let why = Baseline::of(&[counting], &plain).err().expect("refused").why;
+    assert!(why.contains("hardware counters") && why.contains("on in the baseline"), "{why}");
 }

@@ -1,8 +1,24 @@
-//! Hardware counters of the calling thread: cycles, instructions and misses of the first-level data cache, in user
-//! code.
+//! Hardware counters, in user code.
 //!
-//! Only events that the kernel knows on every processor. Virtual machines often have none of them, and some systems
-//! keep them from ordinary users; [`WorkCounters::open`] then says why.
+//! Two ways lead to them:
+//! - [`WorkCounters`]: cycles, instructions and misses of the first-level data cache of the calling thread. The kernel
+//!   knows these events on every processor.
+//! - [`CoreEvents`]: groups of events by kind of core ([`Core`]), for any thread of the process, and the ratios that they
+//!   make ([`Ratio`]). All events of a group count at the same time, or the reading is refused: nothing is extrapolated
+//!   from a part of the time.
+//!
+//! Virtual machines often have no counters, and some systems keep them from ordinary users. Both ways then say why.
+
+mod events;
+mod groups;
+mod pmu;
+mod ratios;
+mod reading;
+
+pub use events::{Core, Event, Group};
+pub use groups::{CoreEvents, CountingPlan, EventSet, OpenEventSet};
+pub use ratios::{Measure, Ratio, Sum, Unit};
+pub use reading::{Reading, ReadingError};
 
 use crate::kernel_files::plain;
 use crate::switches;

@@ -257,6 +257,7 @@ pub(crate) fn plan(
         warm_up: WARM_UP,
         seed: args.seed.unwrap_or_else(seed_from_clock),
         disturb: disturbers(args.disturb.as_deref(), opened)?,
+        counters: args.counters,
         command: command(),
         session_file: args.session.display().to_string(),
         session_sha256: None,

@@ -110,6 +110,7 @@ fn bench_args(args: &DemoArgs, session: PathBuf, seats: usize) -> BenchArgs {
         wait: vec![WaitArg::Hybrid],
         fill: None,
         disturb: Some(format!("preview,compute:{}", seats.clamp(1, 64))),
+        counters: false,
         priority: Settings::PRIORITY,
         seed: None,
         json: false,

@@ -6,6 +6,7 @@ mod wakeups;
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering::Relaxed;
 
+use hocket_machine::counters::CoreEvents;
 use hocket_machine::{clock, facts, grants, kernel_settings};
 use serde_json::json;
 
@@ -49,7 +50,16 @@ fn examine(args: &DoctorArgs, stops: &dyn Fn() -> bool) -> Examined {
         settings: kernel_settings::read(),
         grants: grants::probe(),
         clock: clock::check(),
+        cores: cores(),
     }
+}
+
+/// The kinds of core whose events can be counted, as a sentence names them.
+fn cores() -> Result<String, String> {
+    let here = CoreEvents::here()?;
+    let names: Vec<String> =
+        here.cores().map(|(unit, core)| format!("{} ({unit})", core.name)).collect();
+    Ok(names.join(", "))
 }
 
 /// Problems first, then advice, then what is good or unknown: one line each.

@@ -90,6 +90,9 @@ impl Shift {
                 None => all.disturbers.push(more),
             }
         }
+        if let Some(more) = next.counted {
+            all.counted.get_or_insert_default().add(more);
+        }
         self.explained(all, next.explained, next.worst);
         let median = stats::median(&all.duration_ns().map(|ns| ns as f64).collect::<Vec<_>>());
         let traces = all.ordinary.take().into_iter().chain(next.ordinary);

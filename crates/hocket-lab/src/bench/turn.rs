@@ -7,7 +7,7 @@ use hocket_engine::{BlockTimes, Engine, Entered, ThreadReport, VirtualDevice};
 
 use super::seat::Map;
 use super::turn_noise::TurnNoise;
-use super::{BenchPlan, Running};
+use super::{BenchPlan, Running, counting};
 use crate::disturb::{Disturbers, Progress, SeatCpus};
 use crate::record::{Disturber, RanOn, Round, ThreadGrant, Variant};
 
@@ -33,6 +33,8 @@ pub(super) fn measure(
         variant.record.threads = grants(&entered, &variant.engine);
         note_refusals(&mut variant.record, &entered.others);
     }
+    let counting = &mut variant.counting;
+    counting.iter_mut().for_each(|it| it.begin_turn(&variant.engine, &entered.report));
     let mut device = VirtualDevice::new(plan.frames, plan.rate_hz);
     device.run(&mut variant.engine, plan.warm_up, |_, _| !stop.load(Relaxed));
 
@@ -41,6 +43,7 @@ pub(super) fn measure(
     let wakes = total_wakes(&variant.engine);
     let ledger = TurnNoise::begin(&variant.engine);
     let watched = &mut variant.watched;
+    variant.counting.iter_mut().for_each(counting::Counting::start);
     let mut index = 0;
     device.run(&mut variant.engine, plan.blocks_per_round, |times, engine| {
         note(&mut round, times);
@@ -48,9 +51,10 @@ pub(super) fn measure(
         index += 1;
         !stop.load(Relaxed)
     });
+    let whole = index >= plan.blocks_per_round;
+    variant.counting.iter_mut().for_each(|it| it.end_turn(whole));
     round.noise = ledger.end();
     drop(entered);
-    let whole = index >= plan.blocks_per_round;
     variant.watched.end_turn(&variant.engine, whole);
     if !whole {
         return false;

@@ -8,6 +8,7 @@
 //! per column of samples. Unknown fields are ignored on reading, so a later writer may add some
 //! without a new [`FORMAT`]; a change of meaning needs a new one.
 
+mod counted;
 mod json;
 mod store;
 
@@ -16,6 +17,7 @@ use hocket_trace::{BlockTrace, Misses};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use counted::{Counted, CountedGroup, NotCounted};
 pub use store::{RecordError, write_text_atomic};
 
 /// Name and version of the format, the first thing in the file.
@@ -223,6 +225,9 @@ pub struct Variant {
     /// Why blocks were late; `None`: nobody looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub explained: Option<Explained>,
+    /// What hardware counters counted; `None`: nobody asked for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted: Option<Counted>,
 }
 
 /// Why a variant's blocks were late.

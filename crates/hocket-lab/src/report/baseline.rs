@@ -111,6 +111,7 @@ fn ahead(baseline: &BenchRecord, plan: &BenchPlan, machine: &Value) -> Option<St
         () => None,
     };
     difference(&of_settings(&baseline.settings), &of_plan(plan))
+        .or_else(|| other_counting(counts(baseline), plan.counters))
         .or_else(|| difference(&of_machine(&baseline.machine), &of_machine(machine)))
         .or_else(of_session)
         .or_else(|| judged().map(|why| format!("cannot be judged: {why}")))
@@ -300,6 +301,7 @@ fn incomparable(baseline: &BenchRecord, now: &BenchRecord) -> Option<String> {
     incomplete(baseline, "the baseline")
         .or_else(|| incomplete(now, "this run"))
         .or_else(|| difference(&of_settings(&baseline.settings), &of_settings(&now.settings)))
+        .or_else(|| other_counting(counts(baseline), counts(now)))
         .or_else(|| difference(&of_machine(&baseline.machine), &of_machine(&now.machine)))
         .or_else(|| other_session(baseline, now))
         .or_else(|| now.variants.iter().find_map(|it| other_threads(same(baseline, it)?, it)))
@@ -340,6 +342,17 @@ fn of_plan(plan: &BenchPlan) -> Kind {
         ("seat wait", plan.seat_wait.name().into()),
         ("load", disturb.join(",")),
     ]
+}
+
+/// Whether hardware counters counted beside.
+fn counts(record: &BenchRecord) -> bool {
+    record.variants.iter().any(|variant| variant.counted.is_some())
+}
+
+/// Counting costs time when threads are switched.
+fn other_counting(before: bool, now: bool) -> Option<String> {
+    let [before, now] = [before, now].map(|counts| if counts { "on" } else { "off" });
+    differs("hardware counters (--counters)", before, now)
 }
 
 fn unknown() -> String {

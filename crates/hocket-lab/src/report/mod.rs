@@ -10,6 +10,7 @@
 mod analysis;
 mod baseline;
 mod causes;
+mod counters;
 mod distributions;
 mod machine;
 mod method;

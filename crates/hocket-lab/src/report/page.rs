@@ -4,6 +4,7 @@ use hocket_trace::BlockTrace;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::analysis::{Analysis, Measured, Row};
+use super::counters::{COUNTERS, Counters};
 use super::timeline::Strips;
 use super::verdict::{Headline, Holding};
 use super::{causes, distributions, machine, method, palette, tables, timeline};
@@ -178,6 +179,11 @@ fn speeds(analysis: &Analysis) -> Markup {
         @if let Some(changes) = distributions::changes(analysis) { (changes.figure(&html! { (tables::CHANGES) })) }
         @for words in [tables::tails(analysis), tables::settling(analysis), tables::without_disturbed(analysis)].into_iter().flatten() {
             p.note { (words) }
+        }
+        @if let Some(counters) = Counters::of(analysis) {
+            h3 { (COUNTERS) }
+            @for table in counters.tables() { (table.html(COUNTERS)) }
+            @for sentence in counters.sentences() { p.note { (sentence) } }
         }
         @if let Some(table) = tables::progress(analysis) {
             (titled(tables::PROGRESS, &table))

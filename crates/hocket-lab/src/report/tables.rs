@@ -12,7 +12,7 @@ use crate::table::Table;
 /// Names of variants that are longer are shortened.
 const NAME: usize = 32;
 
-fn name(row: &Row) -> String {
+pub(super) fn name(row: &Row) -> String {
     shortened(&row.label, NAME)
 }
 

@@ -1,6 +1,7 @@
 //! The report for a terminal: plain text without colours.
 
 use super::analysis::Analysis;
+use super::counters::{COUNTERS, Counters};
 use super::{causes, tables};
 use crate::lines::Lines;
 use crate::numbers::{counted, quantity};
@@ -32,6 +33,7 @@ pub fn text_table(record: &BenchRecord) -> String {
     if let Some(table) = tables::progress(&analysis) {
         titled(tables::PROGRESS, &table, &mut out);
     }
+    counters(&analysis, &mut out);
     if let Some(then) = tables::historic(&analysis) {
         let from = format!("\"{}\" in the {}, on an {}", then.project, then.source, then.machine);
         titled(&format!("For comparison: {from}"), &tables::then(&then), &mut out);
@@ -39,6 +41,15 @@ pub fn text_table(record: &BenchRecord) -> String {
         out.prose("", &format!("({} {caution})", then.definition));
     }
     out.text
+}
+
+/// The ratios of hardware counters, if somebody asked for them.
+fn counters(analysis: &Analysis, out: &mut Lines) {
+    let Some(counters) = Counters::of(analysis) else { return };
+    out.blank();
+    out.prose("", COUNTERS);
+    counters.tables().iter().for_each(|table| out.table("", table));
+    counters.sentences().iter().for_each(|sentence| out.prose("- ", sentence));
 }
 
 fn titled(title: &str, table: &crate::table::Table, out: &mut Lines) {

@@ -21,6 +21,7 @@ use std::path::Path;
 pub(crate) use caretaker::{Caretaker, Deed, perform};
 pub use out_of_memory::EndWithoutMemory;
 pub(crate) use perf::{Counter, OpenCounter, RingError, SwitchRing, Watched};
+pub(crate) use perf::{Counts, EventGroup};
 
 use crate::cpuset::{CpuSet, MAX_CPUS};
 

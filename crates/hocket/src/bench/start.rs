@@ -186,6 +186,7 @@ impl Start<'_> {
         all.extend(soundfont.into_iter().flat_map(|path| ["--soundfont".into(), path.into()]));
         all.push("--no-profile".into());
         all.extend(self.args.strict.then(|| OsString::from("--strict")));
+        all.extend(plan.counters.then(|| OsString::from("--counters")));
         let file = || self.args.session.clone().into_os_string();
         all.extend(["--".into(), self.text.map_or_else(file, |_| "-".into())]);
         all

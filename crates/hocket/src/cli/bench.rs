@@ -75,6 +75,11 @@ pub struct BenchArgs {
     /// such as 85%; or adds this many. The first variant is measured for it, without a load.
     #[arg(long, value_name = "HOW-MUCH")]
     pub fill: Option<Fill>,
+    /// Counts events of the processor in the leader and the workers, one group of events per turn, and prints the ratios
+    /// that they make: CPI, cache misses, stalls and others (docs/counters.md). Counting slows thread switches, so do not
+    /// compare the times with those of a run without it.
+    #[arg(long)]
+    pub counters: bool,
     /// Real-time priority to request, 1 to 99; 0 requests ordinary threads.
     #[arg(long, value_name = "N", default_value_t = Settings::PRIORITY, value_parser = clap::value_parser!(u8).range(0..=99))]
     pub priority: u8,

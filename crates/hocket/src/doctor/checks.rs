@@ -14,6 +14,8 @@ pub(super) struct Examined {
     pub settings: KernelSettings,
     pub grants: Vec<Grant>,
     pub clock: ClockCheck,
+    /// Kinds of core with counters, or why there are none.
+    pub cores: Result<String, String>,
     pub wake_ups: Option<WakeUps>,
 }
 
@@ -66,7 +68,7 @@ impl Finding {
 
 /// All checks, the most important first.
 pub(super) fn findings(examined: &Examined) -> Vec<Finding> {
-    let Examined { facts, settings, grants, clock, wake_ups } = examined;
+    let Examined { facts, settings, grants, clock, cores, wake_ups } = examined;
     vec![
         real_time(grants),
         memory_lock(grants),
@@ -83,6 +85,7 @@ pub(super) fn findings(examined: &Examined) -> Vec<Finding> {
         numa_balancing(settings),
         huge_pages(settings),
         load(facts),
+        counters(grants, cores),
     ]
 }
 
@@ -381,5 +384,22 @@ fn load(facts: &MachineFacts) -> Finding {
         ),
         Fact::Value([one, ..]) => Finding::good(check, format!("{one:.1} threads on {cpus} CPUs")),
         Fact::Unknown(why) => Finding::unknown(check, &**why),
+    }
+}
+
+/// Audio does not need them; `hocket bench --counters` does.
+fn counters(grants: &[Grant], cores: &Result<String, String>) -> Finding {
+    let check = "hardware counters";
+    let grant = grant(grants, GrantName::HardwareCounters);
+    match (cores, grant) {
+        (Ok(cores), Some(grant)) if grant.granted => {
+            Finding::good(check, format!("events of {cores} can be counted"))
+        }
+        (Err(why), _) => Finding::unknown(check, &**why),
+        (Ok(_), Some(grant)) => {
+            let remedy = grant.remedy.as_deref().map_or(String::new(), |it| format!("; {it}"));
+            Finding::unknown(check, format!("{}{remedy}", grant.detail))
+        }
+        (Ok(_), None) => Finding::unknown(check, "not looked at"),
     }
 }

@@ -38,6 +38,7 @@ mod chromium;
 mod web_page;
 mod trace;
 mod attach;
+mod counters;
 mod alsa;
 mod sentry;
 #[path = "../streamed/mod.rs"]

@@ -7,6 +7,8 @@
 //! - **kernel-ring** (the comment on `data_head` in the kernel's `perf_event.h`): the bytes from `data_tail` up to
 //!   `data_head` are complete records, and the kernel does not write over them before `data_tail` has passed them.
 
+mod group;
+
 use std::fs::File;
 use std::io::{self, Read};
 use std::mem::size_of;
@@ -15,6 +17,8 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{ThreadNumber, check};
+
+pub(crate) use group::{Counts, EventGroup};
 
 /// The kernel's `perf_event_attr` up to the field for the clock (96 bytes, version 3, Linux 3.7). Kernels that record
 /// switches (4.3) all know it.

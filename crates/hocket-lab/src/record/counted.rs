@@ -1,0 +1,85 @@
+//! What hardware counters counted during a variant's turns.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// What was counted, and what was not.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counted {
+    /// By thread and group of events, sums over the turns in which the group counted.
+    #[serde(default)]
+    pub groups: Vec<CountedGroup>,
+    /// What cannot be counted on a kind of core here.
+    #[serde(default)]
+    pub missing: Vec<NotCounted>,
+    /// Why nothing or not everything was counted, a sentence each.
+    #[serde(default)]
+    pub limits: Vec<String>,
+}
+
+/// Counts of a thread in user code, all of the same time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CountedGroup {
+    /// `leader`, `worker 1`.
+    pub thread: String,
+    /// The kind of core, as hocket-machine names it.
+    pub core: String,
+    /// The group of its events.
+    pub group: String,
+    /// Turns in which it counted.
+    pub turns: u32,
+    /// How long the thread ran in them.
+    pub running_ns: u64,
+    /// Events and their counts.
+    pub counts: BTreeMap<String, u64>,
+}
+
+/// A measure that a kind of core cannot give here.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotCounted {
+    /// The kind of core.
+    pub core: String,
+    /// The measure.
+    pub measure: String,
+    /// Why.
+    pub why: String,
+}
+
+impl Counted {
+    /// Adds what another turn or process start counted.
+    pub fn add(&mut self, more: Counted) {
+        for group in more.groups {
+            match self.groups.iter_mut().find(|known| known.is_like(&group)) {
+                Some(known) => known.add(&group),
+                None => self.groups.push(group),
+            }
+        }
+        append_new(&mut self.missing, more.missing);
+        append_new(&mut self.limits, more.limits);
+    }
+}
+
+impl CountedGroup {
+    fn is_like(&self, other: &CountedGroup) -> bool {
+        let names = (&self.thread, &self.core, &self.group);
+        names == (&other.thread, &other.core, &other.group)
+            && self.counts.keys().eq(other.counts.keys())
+    }
+
+    fn add(&mut self, more: &CountedGroup) {
+        self.turns += more.turns;
+        self.running_ns += more.running_ns;
+        for (sum, count) in self.counts.values_mut().zip(more.counts.values()) {
+            *sum = sum.saturating_add(*count);
+        }
+    }
+}
+
+fn append_new<T: PartialEq>(all: &mut Vec<T>, more: Vec<T>) {
+    for one in more {
+        if !all.contains(&one) {
+            all.push(one);
+        }
+    }
+}
