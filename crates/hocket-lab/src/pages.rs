@@ -42,6 +42,7 @@ pub use chapter::{Chapter, ThenNow, beside};
 pub use figures::{Over, VariantFigure, VariantTable};
 pub use lab::{Flagged, Lab};
 pub use page::html;
+pub(crate) use page::html_with;
 pub use pictures::{Picture, pictures};
 pub use short::short;
 pub use text::text;

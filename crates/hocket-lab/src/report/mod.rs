@@ -34,8 +34,10 @@ pub fn theme_css() -> String {
 
 /// Parts that the pages of the lab use as well.
 pub(crate) mod shared {
+    pub(crate) use super::analysis::{any, round_figures};
+    pub(crate) use super::baseline::{fact, incomparable, usable};
     pub(crate) use super::machine::{facts, grants, seats as topology};
-    pub(crate) use super::page::{choice, head};
+    pub(crate) use super::page::{choice, head, html_with};
     pub(crate) use super::palette::{STRIPS, light, strips};
 }
 

@@ -26,6 +26,11 @@ const MOST_TIMELINES: usize = 4;
 ///
 /// Cost: some 20 ms per variant of 3000 blocks, most of it the statistics.
 pub fn html(record: &BenchRecord) -> String {
+    html_with(record, &html! {})
+}
+
+/// The same with a way back, for a page that lies among others.
+pub(crate) fn html_with(record: &BenchRecord, way_back: &Markup) -> String {
     let analysis = Analysis::of(record);
     let headline = analysis.headline();
     let page = html! {
@@ -33,7 +38,7 @@ pub fn html(record: &BenchRecord) -> String {
         html lang="en" {
             (head(&format!("{} – hocket bench", plain(&record.session.name)), &format!("script-src '{SCRIPT_SHA256}'; "), &[STYLE]))
             body {
-                (top(&analysis))
+                (top(&analysis, way_back))
                 main {
                     (verdict(&headline))
                     (blocks(&analysis))
@@ -80,7 +85,7 @@ pub(crate) fn head(title: &str, scripts: &str, styles: &[&str]) -> Markup {
     }
 }
 
-fn top(analysis: &Analysis) -> Markup {
+fn top(analysis: &Analysis, way_back: &Markup) -> Markup {
     let record = analysis.record;
     let it = &record.settings;
     html! {
@@ -95,6 +100,7 @@ fn top(analysis: &Analysis) -> Markup {
                 @for shared in &analysis.shared { " · " (shared) }
                 " · " (day(&record.started_at))
             }
+            (way_back)
         }
     }
 }

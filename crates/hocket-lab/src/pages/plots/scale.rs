@@ -1,6 +1,6 @@
 //! Axes: where a figure lies, and which round figures are named.
 
-use crate::numbers::{printed, rescaled, round, round_quantity};
+use crate::numbers::{DATE, date, printed, rescaled, round, round_quantity};
 
 /// An axis from one figure to a larger one.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -121,10 +121,12 @@ impl Scale {
     pub(crate) fn ticks_at(
         &self,
         values: &[f64],
+        names: &Names,
         length: &Length,
         size: impl Fn(&str) -> f64,
     ) -> Option<Vec<Tick>> {
-        let tick = |value: &f64| Some(Tick { place: self.place(*value)?, name: round(*value) });
+        let tick =
+            |value: &f64| Some(Tick { place: self.place(*value)?, name: names.name(*value) });
         let ticks: Vec<Tick> = values.iter().filter_map(tick).collect();
         apart(&ticks, length, &size).then_some(ticks)
     }
@@ -188,7 +190,12 @@ pub(crate) struct Names {
     own: bool,
     factor: f64,
     title_unit: String,
+    /// Of an axis of dates: whether it is so short that names tell the time of day.
+    of_hours: bool,
 }
+
+/// Axes of dates that are shorter tell the time of day, in seconds: ten ticks of them may be less than a day apart.
+const FEW_DAYS: f64 = 10.0 * 86_400.0;
 
 impl Names {
     /// Names for figures in `unit` on an axis: times on a logarithmic axis each in its own unit, on a
@@ -200,11 +207,17 @@ impl Names {
             None => (unit, 1.0),
         };
         let own = scale.logarithmic && rescaled(1.0, unit).is_some();
-        let title_unit = if own { "" } else { title_unit };
-        Names { unit: unit.into(), own, factor, title_unit: title_unit.into() }
+        let title_unit = if own || unit == DATE { "" } else { title_unit };
+        let of_hours = scale.high - scale.low < FEW_DAYS;
+        Names { unit: unit.into(), own, factor, title_unit: title_unit.into(), of_hours }
     }
 
     fn name(&self, value: f64) -> String {
+        if self.unit == DATE {
+            let whole = date(value);
+            let part = if self.of_hours { whole.get(5..) } else { whole.get(..10) };
+            return part.unwrap_or_default().into();
+        }
         if self.own { round_quantity(value, &self.unit) } else { round(value * self.factor) }
     }
 
@@ -247,6 +260,23 @@ mod tests {
         assert_eq!(names(scale, "ns", 400.0), ["1 µs", "10 µs", "100 µs", "1 ms", "10 ms"]);
         let close = Scale::log([5.0, 6.0].into_iter());
         assert!(names(close, "", 400.0).len() >= 3, "{:?}", names(close, "", 400.0));
+    }
+
+    #[test]
+    fn dates_are_named_as_finely_as_they_lie_apart() {
+        let day = 86_400.0;
+        let weeks = Scale::between(951_782_400.0, 951_782_400.0 + 20.0 * day);
+        let named = names(weeks, DATE, 600.0);
+        assert!(
+            named.len() > 2 && named.iter().all(|name| name.starts_with("2000-0")),
+            "{named:?}"
+        );
+        let hours = Scale::between(951_782_400.0, 951_782_400.0 + day / 2.0);
+        let named = names(hours, DATE, 600.0);
+        assert!(
+            named.len() > 2 && named.iter().all(|name| name.starts_with("02-29 ")),
+            "{named:?}"
+        );
     }
 
     #[test]
