@@ -30,6 +30,7 @@ pub mod stats;
 pub mod numbers;
 mod table;
 mod lines;
+mod page_parts;
 pub mod siblings;
 pub mod report;
 pub mod pages;

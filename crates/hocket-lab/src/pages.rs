@@ -7,7 +7,6 @@
 //! | part | what it does |
 //! |---|---|
 //! | `lab.rs`, `chapter.rs`, `figures.rs`, `compared.rs` | what the rows show, computed once |
-//! | `plots/` | [`crate::harness::Plot`] as SVG and as a table |
 //! | `page.rs`, `summary.rs`, `ground.rs`, `section.rs` | the page |
 //! | `tables.rs` | what a page and a terminal say in tables |
 //! | `text.rs` | the same for a terminal |
@@ -25,8 +24,6 @@ mod chapter;
 mod figures;
 mod compared;
 
-pub(crate) mod plots;
-
 mod page;
 mod summary;
 mod ground;
@@ -37,6 +34,8 @@ mod text;
 mod short;
 
 mod pictures;
+
+use crate::page_parts::plots;
 
 pub use chapter::{Chapter, ThenNow, beside};
 pub use figures::{Over, VariantFigure, VariantTable};

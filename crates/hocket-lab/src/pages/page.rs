@@ -3,10 +3,9 @@
 use maud::{DOCTYPE, Markup, html};
 use serde_json::Value;
 
-use super::plots::STYLE;
 use super::{Lab, ground, plots, section, summary};
 use crate::foreign::plain;
-use crate::report::shared::{choice, head};
+use crate::page_parts::{STYLE, choice, head};
 
 /// Places of the page.
 pub(super) const VERDICTS: &str = "verdicts";

@@ -6,10 +6,11 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use super::analysis::{Analysis, Measured, Row};
 use super::timeline::Strips;
 use super::verdict::{Headline, Holding};
-use super::{causes, distributions, machine, method, palette, tables, timeline};
+use super::{causes, distributions, machine, method, tables, timeline};
 use crate::foreign::plain;
 use crate::numbers::{count, counted, quantity};
-use crate::pages::plots::{Drawn, STYLE};
+use crate::page_parts::plots::Drawn;
+use crate::page_parts::{STYLE, choice, head};
 use crate::record::{BenchRecord, SessionFacts, Variant};
 use crate::table::Table;
 
@@ -66,25 +67,6 @@ pub fn svg_comparison(record: &BenchRecord) -> String {
     drawn.unwrap_or_else(|| Drawn::empty("Nothing was measured")).file("hocket bench", &caption)
 }
 
-/// The head of a page that loads nothing. `scripts` is what the browser may run, as a directive of its policy.
-pub(crate) fn head(title: &str, scripts: &str, styles: &[&str]) -> Markup {
-    let policy = format!(
-        "default-src 'none'; style-src 'unsafe-inline'; {scripts}img-src data:; base-uri 'none'; form-action 'none'"
-    );
-    html! {
-        head {
-            meta charset="utf-8";
-            meta http-equiv="Content-Security-Policy" content=(policy);
-            meta name="viewport" content="width=device-width,initial-scale=1";
-            meta name="color-scheme" content="light dark";
-            title { (title) }
-            link rel="icon" href="data:,";
-            meta name="generator" content="Hocket";
-            style { (PreEscaped(palette::css())) @for style in styles { (PreEscaped(style)) } }
-        }
-    }
-}
-
 fn top(analysis: &Analysis, way_back: &Markup) -> Markup {
     let record = analysis.record;
     let it = &record.settings;
@@ -114,20 +96,6 @@ fn parts(session: &SessionFacts) -> String {
 
 fn day(rfc3339: &str) -> String {
     plain(rfc3339.split('T').next().unwrap_or(rfc3339))
-}
-
-/// A choice that works without scripts; the first one is chosen.
-pub(crate) fn choice(name: &str, legend: &str, options: &[(&str, &str)]) -> Markup {
-    html! {
-        fieldset.choice {
-            legend.vh { (legend) }
-            @for (at, (value, words)) in options.iter().enumerate() {
-                @let id = format!("{name}-{value}");
-                input type="radio" name=(name) id=(id) checked[at == 0];
-                label for=(id) { (words) }
-            }
-        }
-    }
 }
 
 fn verdict(headline: &Headline) -> Markup {

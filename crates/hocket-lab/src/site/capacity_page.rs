@@ -7,7 +7,7 @@ use super::frame::{Page, Place};
 use super::lab_entry::CAPACITY;
 use crate::harness::{Axis, Plot, Series, same_definition};
 use crate::numbers::counted;
-use crate::pages::plots;
+use crate::page_parts::plots;
 
 /// So many curves are on one plot at most, the latest ones.
 const MOST: usize = 12;

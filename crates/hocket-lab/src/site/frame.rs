@@ -1,13 +1,11 @@
 //! What the pages of the site share: head, way to the others, foot.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use sha2::{Digest, Sha256};
 
 use super::INDEX;
 use super::entry::Entry;
 use crate::foreign::plain;
-use crate::pages::plots::STYLE;
-use crate::report::shared::{choice, head};
+use crate::page_parts::{STYLE, choice, head, script_source};
 
 const OWN_STYLE: &str = include_str!("style.css");
 
@@ -61,8 +59,8 @@ pub(super) struct Page<'a> {
 
 impl Page<'_> {
     pub(super) fn text(self) -> String {
-        let own = self.script.as_ref().map(|(script, _)| source(script));
-        let sources = [Some(source(THEME_SCRIPT)), own];
+        let own = self.script.as_ref().map(|(script, _)| script_source(script));
+        let sources = [Some(script_source(THEME_SCRIPT)), own];
         let sources = sources.into_iter().flatten().collect::<Vec<_>>().join(" ");
         let title = plain(self.title);
         let page = html! {
@@ -130,39 +128,9 @@ pub(super) fn in_script(json: &serde_json::Value) -> String {
     crate::foreign::json(&json.to_string()).replace('<', "\\u003c")
 }
 
-/// What lets the browser run a script and no other, as a source of its policy.
-fn source(script: &str) -> String {
-    format!("'sha256-{}'", base64(&Sha256::digest(script.as_bytes())))
-}
-
-const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-/// RFC 4648, section 4.
-fn base64(bytes: &[u8]) -> String {
-    let mut out = String::new();
-    for three in bytes.chunks(3) {
-        let byte = |at: usize| u32::from(three.get(at).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for at in 0..4 {
-            let six = bits >> (18 - 6 * at) & 63;
-            out.push(if at <= three.len() { char::from(BASE64[six as usize]) } else { '=' });
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn base64_is_that_of_the_standard() {
-        let texts = ["", "f", "fo", "foo", "foob", "fooba", "foobar"];
-        let coded = ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy"];
-        for (text, coded) in texts.iter().zip(coded) {
-            assert_eq!(base64(text.as_bytes()), coded);
-        }
-    }
 
     #[test]
     fn data_cannot_end_its_script() {

@@ -8,7 +8,7 @@ use super::frame::{Page, Place};
 use crate::foreign::plain;
 use crate::harness::{Axis, Estimate, Mark, Plot, Series};
 use crate::numbers::{DATE, counted, quantity};
-use crate::pages::plots;
+use crate::page_parts::plots;
 use crate::report::shared::incomparable;
 
 /// Benches of one session with the same settings on one machine, by date.

@@ -35,6 +35,8 @@ mod web;
 mod browser;
 mod chromium;
 mod web_page;
+mod site;
+mod site_pages;
 mod trace;
 mod alsa;
 mod sentry;
