@@ -81,6 +81,12 @@ pub fn make<E>(
     maker.finish(found.stopped)
 }
 
+/// A digest of what a record says, however its file is written.
+fn canonical(record: &impl serde::Serialize) -> String {
+    let text = serde_json::to_vec(record).unwrap_or_default();
+    digest_of_bytes(&text)
+}
+
 /// What is known so far.
 struct Maker<P> {
     put: P,
@@ -148,18 +154,15 @@ impl<E, P: FnMut(&str, &str) -> Result<(), E>> Maker<P> {
             self.passed_over += 1;
             return Ok(());
         }
-        let digest = digest_of_bytes(&text);
         match other_entry::format_of(&text) {
             // What is broken gets the words of the reader that knows it best.
-            None => self.read_bench(file, &text, digest),
-            Some(format) if format.starts_with("hocket-bench/") => {
-                self.read_bench(file, &text, digest)
-            }
-            Some(format) => self.read_other(file, &text, &format, digest),
+            None => self.read_bench(file, &text),
+            Some(format) if format.starts_with("hocket-bench/") => self.read_bench(file, &text),
+            Some(format) => self.read_other(file, &text, &format),
         }
     }
 
-    fn read_bench(&mut self, file: &Candidate, text: &[u8], digest: String) -> Result<(), E> {
+    fn read_bench(&mut self, file: &Candidate, text: &[u8]) -> Result<(), E> {
         let record = match BenchRecord::parse(text, &file.path) {
             Ok(record) => record,
             Err(why) => {
@@ -167,6 +170,7 @@ impl<E, P: FnMut(&str, &str) -> Result<(), E>> Maker<P> {
                 return Ok(());
             }
         };
+        let digest = canonical(&record);
         if !self.is_new(file, digest.clone()) {
             return Ok(());
         }
@@ -176,20 +180,15 @@ impl<E, P: FnMut(&str, &str) -> Result<(), E>> Maker<P> {
         Ok(())
     }
 
-    fn read_other(
-        &mut self,
-        file: &Candidate,
-        text: &[u8],
-        format: &str,
-        digest: String,
-    ) -> Result<(), E> {
-        let value = match serde_json::from_slice(text) {
+    fn read_other(&mut self, file: &Candidate, text: &[u8], format: &str) -> Result<(), E> {
+        let value: serde_json::Value = match serde_json::from_slice(text) {
             Ok(value) => value,
             Err(cause) => {
                 self.refuse(file, format!("damaged: {cause}"));
                 return Ok(());
             }
         };
+        let digest = canonical(&value);
         let key = other_entry::run_of(&value).unwrap_or_else(|| digest.clone());
         if !self.is_new(file, key) {
             return Ok(());

@@ -72,7 +72,7 @@ fn of_benchmark(record: &Value, format: &str, file: &Candidate, digest: &str) ->
     let name = plain(name.split('/').next().unwrap_or(name));
     let machine = Machine::of(record.get("machine").unwrap_or(&Value::Null));
     let holds = holds(record);
-    let finding = summary(record).unwrap_or_else(|| match holds.is_empty() {
+    let finding = summary(record, &name).unwrap_or_else(|| match holds.is_empty() {
         true => "The record holds single figures only.".into(),
         false => format!("The record holds {}.", holds.join(", ")),
     });
@@ -107,17 +107,80 @@ fn holds(record: &Value) -> Vec<String> {
     all.filter_map(of).collect()
 }
 
-/// What the record itself sums up.
-fn summary(record: &Value) -> Option<String> {
-    let number = |name: &str| record.pointer(&format!("/summary/{name}"))?.as_f64();
-    let graphs = number("graphs")?;
-    let [serial, best] =
-        [number("median_auto_by_serial")?, number("median_auto_by_best")?].map(digits);
+/// What the record shows, in a sentence; `None` where this version has none for it.
+fn summary(record: &Value, name: &str) -> Option<String> {
+    match name {
+        "executors-contest" => of_contest(record),
+        "executors" => of_executors(record),
+        "comparison" => of_comparison(record),
+        "cross-check" => of_cross_check(record),
+        "voices" => of_voices(record),
+        _ => None,
+    }
+}
+
+fn number(value: &Value, pointer: &str) -> Option<f64> {
+    value.pointer(pointer).and_then(Value::as_f64)
+}
+
+/// The smallest and the largest of some figures.
+fn range(figures: impl Iterator<Item = f64>) -> Option<String> {
+    let mut figures: Vec<f64> = figures.collect();
+    figures.sort_by(f64::total_cmp);
+    Some(format!("{} to {}", digits(*figures.first()?), digits(*figures.last()?)))
+}
+
+fn of_contest(record: &Value) -> Option<String> {
+    let of = |name: &str| number(record, &format!("/summary/{name}"));
+    let graphs = counted(of("graphs")? as usize, "graph");
+    let [serial, best] = [of("median_auto_by_serial")?, of("median_auto_by_best")?].map(digits);
     Some(format!(
-        "Over {}: the block time of auto is {serial} times that of the serial walk and {best} times that of the best \
-         executor (medians over the graphs).",
-        counted(graphs as usize, "graph")
+        "Over {graphs}: the block time of auto is {serial} times that of the serial walk and {best} times that of the best \
+         executor (medians over the graphs)."
     ))
+}
+
+fn of_executors(record: &Value) -> Option<String> {
+    let cells = list(record, "/cells");
+    let range = range(cells.iter().filter_map(|cell| number(cell, "/efficiency")))?;
+    let cells = counted(cells.len(), "cell");
+    Some(format!("Efficiency of the executors in {cells} (graph, mode, policy): {range}."))
+}
+
+fn of_comparison(record: &Value) -> Option<String> {
+    let cells = list(record, "/cells");
+    let executors = list(cells.first()?, "/executors").len();
+    let rivals = list(record, "/rivals").iter().filter_map(Value::as_str).map(plain);
+    Some(format!(
+        "Block times of {} in {} (graph, mode). Rivals: {}.",
+        counted(executors, "executor"),
+        counted(cells.len(), "cell"),
+        rivals.collect::<Vec<_>>().join("; ")
+    ))
+}
+
+fn of_cross_check(record: &Value) -> Option<String> {
+    let checks = list(record, "/checks");
+    let range = range(checks.iter().filter_map(|check| number(check, "/ratio")))?;
+    let agrees = |check: &&Value| {
+        let end = |at: usize| number(check, &format!("/interval_95/{at}"));
+        end(0).zip(end(1)).is_some_and(|(low, high)| low <= 1.0 && 1.0 <= high)
+    };
+    Some(format!(
+        "{} of the lab divided by those of other programs: {range}. The interval of {} of them holds 1.",
+        counted(checks.len(), "figure"),
+        checks.iter().filter(agrees).count()
+    ))
+}
+
+fn of_voices(record: &Value) -> Option<String> {
+    let told = |it: &Value| {
+        let voices = number(it, "/capacity/median")?;
+        Some(format!("{} {voices}", plain(text(it, "/engine")?)))
+    };
+    let told: Vec<String> = list(record, "/engines").iter().filter_map(told).collect();
+    let is_known = !told.is_empty();
+    is_known.then(|| format!("Voices that hold their deadlines, median: {}.", told.join("; ")))
 }
 
 /// Single values of the record, as facts.

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use super::changes::Pair;
 use super::entry::{Entry, Figure};
 use super::frame::{Page, Place, in_script};
-use crate::numbers::estimate;
+use crate::foreign::plain;
+use crate::numbers::{count, estimate};
 
 const SCRIPT: &str = include_str!("picker.js");
 
@@ -54,15 +55,12 @@ pub(super) fn page(entries: &[Entry], pairs: &[Pair<'_>]) -> String {
 
 fn record(entry: &Entry) -> Value {
     let figure = |it: &Figure| {
-        json!([
-            it.name,
-            estimate(&it.estimate, &it.unit),
-            Some(it.estimate.value).filter(|it| it.is_finite()),
-            it.unit
-        ])
+        json!([it.name, told(it), Some(it.estimate.value).filter(|it| it.is_finite()), it.unit])
     };
+    let file = entry.path.file_name().map(|name| plain(&name.to_string_lossy()));
+    let file = file.unwrap_or_default();
     json!({
-        "name": format!("{}: {}, {}", entry.date(), entry.subject, entry.kind),
+        "name": format!("{}: {}, {} ({file})", entry.date(), entry.subject, entry.kind),
         "page": entry.page,
         "kind": entry.kind,
         "machine": entry.machine.name,
@@ -70,4 +68,14 @@ fn record(entry: &Entry) -> Value {
         "figures": entry.figures.iter().take(MOST_FIGURES).map(figure).collect::<Vec<_>>(),
         "left_out": entry.figures.len().saturating_sub(MOST_FIGURES),
     })
+}
+
+/// A figure with its unit and interval; what was counted as a whole number.
+fn told(it: &Figure) -> String {
+    let value = it.estimate.value;
+    let is_counted = it.unit.is_empty() && it.estimate.low.is_none() && value.fract() == 0.0;
+    match is_counted && (0.0..1e9).contains(&value) {
+        true => count(value as u64),
+        false => estimate(&it.estimate, &it.unit),
+    }
 }
