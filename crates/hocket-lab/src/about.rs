@@ -151,7 +151,12 @@ pub fn digest(path: &std::path::Path) -> Option<String> {
 
 /// SHA-256 of a text in hexadecimal.
 pub fn digest_of(text: &str) -> String {
-    hexadecimal(&Sha256::digest(text.as_bytes()))
+    digest_of_bytes(text.as_bytes())
+}
+
+/// SHA-256 of bytes in hexadecimal.
+pub(crate) fn digest_of_bytes(bytes: &[u8]) -> String {
+    hexadecimal(&Sha256::digest(bytes))
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
@@ -164,9 +169,36 @@ pub fn now() -> String {
     rfc3339(since.map_or(0, |since| since.as_secs()))
 }
 
+/// Seconds since 1970 of a time as [`now`] writes it; fractions of a second are cut off. `None`: it is no such time, or its
+/// offset is not zero.
+pub(crate) fn seconds(rfc3339: &str) -> Option<u64> {
+    let (time, rest) = rfc3339.split_at_checked(19)?;
+    let rest = rest.trim_start_matches(|c: char| c == '.' || c.is_ascii_digit());
+    let has_shape = time.char_indices().all(|(at, c)| match at {
+        4 | 7 => c == '-',
+        10 => c == 'T',
+        13 | 16 => c == ':',
+        _ => c.is_ascii_digit(),
+    });
+    if !has_shape || !matches!(rest, "Z" | "+00:00") {
+        return None;
+    }
+    let part = |from: usize, to: usize| time[from..to].parse::<u64>().ok();
+    let (year, month, day) = (part(0, 4)?, part(5, 7)?, part(8, 10)?);
+    if year < 1970 || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+        return None;
+    }
+    let year = year - u64::from(month <= 2);
+    let (era, year_of_era) = (year / 400, year % 400);
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    let days = (era * 146_097 + day_of_era).checked_sub(719_468)?;
+    Some(days * 86_400 + part(11, 13)? * 3600 + part(14, 16)? * 60 + part(17, 19)?)
+}
+
 /// Civil date from days since 1970, by the algorithm of H. Hinnant, "chrono-Compatible Low-Level
 /// Date Algorithms" (days_from_civil and its inverse).
-fn rfc3339(seconds: u64) -> String {
+pub(crate) fn rfc3339(seconds: u64) -> String {
     let (days, rest) = (seconds / 86_400 + 719_468, seconds % 86_400);
     let (era, day_of_era) = (days / 146_097, days % 146_097);
     let year_of_era =
@@ -190,6 +222,18 @@ mod tests {
         assert_eq!(rfc3339(951_782_400), "2000-02-29T00:00:00Z");
         assert_eq!(rfc3339(1_772_323_199), "2026-02-28T23:59:59Z");
         assert_eq!(rfc3339(1_772_323_200), "2026-03-01T00:00:00Z");
+    }
+
+    #[test]
+    fn times_are_read_back() {
+        for time in [0, 951_782_400, 1_772_323_199, 1_772_323_200, 4_102_444_800] {
+            assert_eq!(seconds(&rfc3339(time)), Some(time));
+        }
+        assert_eq!(seconds("2000-02-29T00:00:00.5+00:00"), Some(951_782_400));
+        for wrong in ["", "2000-02-29", "2000-13-01T00:00:00Z", "2000-02-29T00:00:00+01:00", "é000"]
+        {
+            assert_eq!(seconds(wrong), None, "{wrong}");
+        }
     }
 
     #[test]

@@ -56,7 +56,9 @@ pub use plot::{Axis, Bar, Dumbbell, Estimate, Mark, Plot, Rank, Series, Span};
 pub use results::{ContrastResult, ExperimentRun, Results, Row, Standing};
 pub use run::{Budget, Event, Plan, RunError, run};
 pub use start::Launcher;
-pub use unpaired::{floor_of_both, incomparable, unpaired};
+pub use unpaired::{
+    ExperimentPair, FigurePair, experiments_in_both, floor_of_both, incomparable, unpaired,
+};
 pub use verdicts::{
     NamedRatio, Sentence, contrast_sentence, contrast_sentences, framed, judged_together,
     ratio_told, ratios_sentence, standard_plots,

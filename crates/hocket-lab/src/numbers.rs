@@ -59,6 +59,23 @@ const TIMES: [(&str, &str, f64); 4] =
 /// Units of rates by size, as they are printed; records write `1/s`.
 const RATES: [(&str, f64); 4] = [("/s", 1.0), ("k/s", 1e3), ("M/s", 1e6), ("G/s", 1e9)];
 
+/// The unit of figures that are times of the calendar, in seconds since 1970.
+pub(crate) const DATE: &str = "date";
+
+/// A time of the calendar, to the minute in UTC: `2026-11-22 08:20`.
+pub(crate) fn date(seconds: f64) -> String {
+    if !(0.0..1e11).contains(&seconds) {
+        return NONE.into();
+    }
+    let text = crate::about::rfc3339(seconds as u64);
+    text.get(..16).map_or_else(|| NONE.into(), |minute| minute.replace('T', " "))
+}
+
+/// The place of a figure on an axis, as a text tells it.
+pub(crate) fn placed(value: f64, unit: &str) -> String {
+    if unit == DATE { date(value) } else { round(value) }
+}
+
 /// A unit as it is printed.
 pub fn printed(unit: &str) -> &str {
     TIMES.iter().find(|(name, ..)| *name == unit).map_or(unit, |(_, printed, _)| printed)
@@ -66,7 +83,11 @@ pub fn printed(unit: &str) -> &str {
 
 /// `time [µs]`, or the name alone for what has no unit.
 pub(crate) fn with_unit(name: &str, unit: &str) -> String {
-    if unit.is_empty() { name.into() } else { format!("{name} [{}]", printed(unit)) }
+    if unit.is_empty() || unit == DATE {
+        name.into()
+    } else {
+        format!("{name} [{}]", printed(unit))
+    }
 }
 
 /// The unit of time or rate in which `value` is best read, and what to multiply by; `None` for other
@@ -244,6 +265,13 @@ mod tests {
         assert_eq!(shown, ["0", "0.01235", "1.000", "123.5", "12,346", "1.00e12", "-3.50e-9"]);
         assert_eq!(digits(f64::NAN), NONE);
         assert_eq!([9_173_003.4, 131_072.0].map(digits), ["9,173,000", "131,072"]);
+    }
+
+    #[test]
+    fn times_of_the_calendar_are_named() {
+        assert_eq!(placed(951_782_460.0, DATE), "2000-02-29 00:01");
+        assert_eq!([f64::NAN, -1.0, 1e300].map(|it| placed(it, DATE)), [NONE; 3]);
+        assert_eq!(with_unit("begun", DATE), "begun");
     }
 
     #[test]

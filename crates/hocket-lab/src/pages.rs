@@ -7,7 +7,6 @@
 //! | part | what it does |
 //! |---|---|
 //! | `lab.rs`, `chapter.rs`, `figures.rs`, `compared.rs` | what the rows show, computed once |
-//! | `plots/` | [`crate::harness::Plot`] as SVG and as a table |
 //! | `page.rs`, `summary.rs`, `ground.rs`, `section.rs` | the page |
 //! | `tables.rs` | what a page and a terminal say in tables |
 //! | `text.rs` | the same for a terminal |
@@ -25,8 +24,6 @@ mod chapter;
 mod figures;
 mod compared;
 
-pub(crate) mod plots;
-
 mod page;
 mod summary;
 mod ground;
@@ -38,10 +35,13 @@ mod short;
 
 mod pictures;
 
+use crate::page_parts::plots;
+
 pub use chapter::{Chapter, ThenNow, beside};
 pub use figures::{Over, VariantFigure, VariantTable};
 pub use lab::{Flagged, Lab};
 pub use page::html;
+pub(crate) use page::html_with;
 pub use pictures::{Picture, pictures};
 pub use short::short;
 pub use text::text;

@@ -11,10 +11,10 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::foreign::plain;
 use crate::numbers::{count, quantity, us};
-use crate::report::shared::{choice, head};
+use crate::page_parts::{PLAIN_STYLE, choice, head};
 
-/// What all pages use, and what this one needs besides.
-const STYLE: &str = concat!(include_str!("report/style.css"), include_str!("trace_page/style.css"));
+/// What this page needs besides.
+const OWN_STYLE: &str = include_str!("trace_page/style.css");
 const SCRIPT: &str = include_str!("trace_page/script.js");
 
 /// Digest of [`SCRIPT`], so that the browser runs this script and no other, whatever text a trace may hold.
@@ -34,7 +34,7 @@ pub fn html(run: &RunTrace) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
-            (head(&title, &scripts, &[STYLE]))
+            (head(&title, &scripts, &[PLAIN_STYLE, OWN_STYLE]))
             body {
                 (top(run))
                 main {

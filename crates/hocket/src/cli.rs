@@ -123,7 +123,7 @@ pub enum Command {
     Recover(RecoverArgs),
     /// Writes a session to an audio file, as fast as the machine can.
     Render(RenderArgs),
-    /// Turns a record of `bench` into a table or a page.
+    /// Turns a record of `bench` into a table or a page, and folders of records into a site.
     Report(ReportArgs),
     /// Plays a session in real time and writes what every thread did in each block, or in the late ones.
     Trace(TraceArgs),

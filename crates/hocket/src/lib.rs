@@ -34,6 +34,7 @@ mod written;
 mod notes;
 mod leftovers;
 mod interrupt;
+mod http;
 mod disk_silence;
 mod takes;
 pub mod output;

@@ -54,6 +54,7 @@ use device::Chosen;
 use indicatif::ProgressBar;
 use lines::Reader;
 pub use listen::ListenAddress;
+pub(crate) use listen::remedy as remedy_of_port;
 use live::Live;
 use meter::Meter;
 use notes::{Notes, Until};

@@ -1,4 +1,7 @@
-//! `hocket report`.
+//! `hocket report`: one record as a table, a page or a picture; [`site`] for all records of some folders.
+
+mod site;
+mod serve;
 
 use std::path::Path;
 
@@ -14,15 +17,22 @@ use crate::output::print;
 /// # Errors
 /// [`Failure`].
 pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
+    match args.one_record() {
+        Some(record) => of_record(args, record),
+        None => site::run(args),
+    }
+}
+
+fn of_record(args: &ReportArgs, record: &Path) -> Result<Exit, Failure> {
     let mut files = Files::new(args.force);
-    files.reads("the record", &args.record);
+    files.reads("the record", record);
     if let Some(path) = &args.svg {
         files.writes("--svg", path, Kind::Picture)?;
     }
     if let Some(path) = &args.output {
         files.writes("--output", path, Kind::Page)?;
     }
-    let record = BenchRecord::read(&args.record).map_err(Failure::bad_input)?;
+    let record = BenchRecord::read(record).map_err(Failure::bad_input)?;
     files.make_folders()?;
     if let Some(path) = &args.svg {
         write(path, &hocket_lab::report::svg_comparison(&record))?;

@@ -5,7 +5,92 @@
 use std::collections::BTreeMap;
 
 use super::{Results, same_definition};
-use crate::stats::{Unpaired, median};
+use crate::stats::{MIN_STARTS, Unpaired, median};
+
+/// One experiment in two runs: their figures, or why they cannot be compared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExperimentPair {
+    /// Its name.
+    pub id: String,
+    /// What both have, variant by variant.
+    ///
+    /// # Errors
+    /// As [`incomparable`].
+    pub figures: Result<Vec<FigurePair>, String>,
+    /// What to know of all figures.
+    pub note: Option<String>,
+}
+
+/// One variant's figure in two runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FigurePair {
+    /// The variant.
+    pub variant: String,
+    /// What was measured.
+    pub metric: String,
+    /// Its unit.
+    pub unit: String,
+    /// Both figures, and what they differ by.
+    pub compared: Unpaired,
+    /// The smallest difference that both runs can show, on the logarithmic scale.
+    pub floor: Option<f64>,
+}
+
+impl FigurePair {
+    /// Whether a difference is shown.
+    pub fn is_shown(&self) -> bool {
+        self.compared.judged(self.floor, MIN_STARTS).is_shown()
+    }
+
+    /// What the ratio shows.
+    pub fn verdict(&self) -> &'static str {
+        match self.compared.judged(self.floor, MIN_STARTS) {
+            it if !it.is_decided() => "not judged",
+            it if it.is_more() => "larger",
+            it if it.is_less() => "smaller",
+            _ => "no difference shown",
+        }
+    }
+}
+
+/// The experiments that two runs have in common, in the order of the first.
+pub fn experiments_in_both(before: &[Results], after: &[Results]) -> Vec<ExperimentPair> {
+    let both = before
+        .iter()
+        .filter_map(|one| Some((one, after.iter().find(|two| two.run.id == one.run.id)?)));
+    both.map(|(one, two)| experiment_pair(one, two)).collect()
+}
+
+fn experiment_pair(a: &Results, b: &Results) -> ExperimentPair {
+    let (small, large) = (a.run.size, b.run.size);
+    let note = (small != large).then(|| {
+        format!(
+            "one run is {}, the other {}: their turns are of different length",
+            small.name(),
+            large.name()
+        )
+    });
+    let figures = incomparable(a, b).map_or_else(|| Ok(figure_pairs(a, b)), Err);
+    ExperimentPair { id: a.run.id.clone(), figures, note }
+}
+
+fn figure_pairs(a: &Results, b: &Results) -> Vec<FigurePair> {
+    let metrics = a.metrics();
+    let of = |variant: String| {
+        let figure = |(metric, unit): &(String, String)| {
+            let compared = unpaired(a, b, &variant, metric, 1)?;
+            Some(FigurePair {
+                variant: variant.clone(),
+                metric: metric.clone(),
+                unit: unit.clone(),
+                compared,
+                floor: floor_of_both(a, b, &variant, metric),
+            })
+        };
+        metrics.iter().filter_map(figure).collect::<Vec<_>>()
+    };
+    a.variants().into_iter().flat_map(of).collect()
+}
 
 /// The larger one of the floors of both runs, on the logarithmic scale.
 pub fn floor_of_both(

@@ -3,10 +3,9 @@
 use maud::{DOCTYPE, Markup, html};
 use serde_json::Value;
 
-use super::plots::STYLE;
 use super::{Lab, ground, plots, section, summary};
 use crate::foreign::plain;
-use crate::report::shared::{choice, head};
+use crate::page_parts::{STYLE, choice, head};
 
 /// Places of the page.
 pub(super) const VERDICTS: &str = "verdicts";
@@ -29,12 +28,17 @@ pub(super) fn back() -> Markup {
 ///
 /// Cost: milliseconds; what is expensive was done by [`Lab::of`].
 pub fn html(lab: &Lab<'_>) -> String {
+    html_with(lab, &html! {})
+}
+
+/// The same with a way back, for a page that lies among others.
+pub(crate) fn html_with(lab: &Lab<'_>, way_back: &Markup) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
             (head(&format!("{} – hocket lab", lab.title()), "", &[&plots::heat_css(), STYLE]))
             body {
-                (top(lab))
+                (top(lab, way_back))
                 main {
                     (summary::section(lab))
                     (ground::section(lab))
@@ -48,7 +52,7 @@ pub fn html(lab: &Lab<'_>) -> String {
     page.into_string()
 }
 
-fn top(lab: &Lab<'_>) -> Markup {
+fn top(lab: &Lab<'_>, way_back: &Markup) -> Markup {
     let record = lab.record;
     let size = lab.meta("/size").and_then(Value::as_str).unwrap_or("of unknown size");
     html! {
@@ -60,6 +64,7 @@ fn top(lab: &Lab<'_>) -> Markup {
                 (plain(&record.machine())) " · " (plain(&lab.name())) " · begun " (plain(&record.started_at)) " · " (plain(size))
                 " · " (plain(&record.end()))
             }
+            (way_back)
             (contents(lab))
         }
     }

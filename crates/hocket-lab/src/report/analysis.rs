@@ -312,7 +312,7 @@ fn ascending(samples: impl Iterator<Item = i64>) -> Vec<f64> {
 }
 
 /// Quantile `q` of the block time in each round that `keep` wants.
-pub(super) fn round_figures(
+pub(crate) fn round_figures(
     variant: &Variant,
     q: f64,
     keep: fn(&Round) -> bool,
@@ -323,7 +323,7 @@ pub(super) fn round_figures(
     })
 }
 
-pub(super) fn any(_: &Round) -> bool {
+pub(crate) fn any(_: &Round) -> bool {
     true
 }
 

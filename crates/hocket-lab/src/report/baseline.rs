@@ -160,15 +160,36 @@ impl Baseline {
 
     /// As text for a terminal.
     pub fn text(&self) -> String {
-        let heads = ["variant", "baseline", "now", "change", "verdict"];
         let mut out = Lines::default();
         out.blank();
         out.prose("", &self.head);
-        out.table("", &Table::new(heads, self.changes.iter().map(|it| self.row(it)).collect()));
-        if self.earlier == 1 && self.changes.iter().any(|it| it.judgement().is_shown()) {
-            out.prose("", ONE_BASELINE);
+        out.table("", &self.table());
+        if let Some(caution) = self.caution() {
+            out.prose("", caution);
         }
         out.text
+    }
+
+    /// What was compared with what.
+    pub(crate) fn head(&self) -> &str {
+        &self.head
+    }
+
+    /// Every variant with its verdict, which is in the last column.
+    pub(crate) fn table(&self) -> Table {
+        let heads = ["variant", "baseline", "now", "change", "verdict"];
+        Table::new(heads, self.changes.iter().map(|it| self.row(it)).collect())
+    }
+
+    /// How many variants differ.
+    pub(crate) fn shown(&self) -> usize {
+        self.changes.iter().filter(|it| it.judgement().is_shown()).count()
+    }
+
+    /// What one baseline cannot tell, where that matters.
+    pub(crate) fn caution(&self) -> Option<&'static str> {
+        let is_shown = self.changes.iter().any(|it| it.judgement().is_shown());
+        (self.earlier == 1 && is_shown).then_some(ONE_BASELINE)
     }
 
     fn row(&self, it: &Change) -> Vec<String> {
@@ -297,7 +318,8 @@ fn by_start(variant: &Variant) -> Starts {
     Starts::of(&starts.into_values().collect::<Vec<_>>())
 }
 
-fn incomparable(baseline: &BenchRecord, now: &BenchRecord) -> Option<String> {
+/// Why two runs cannot be compared, if so.
+pub(crate) fn incomparable(baseline: &BenchRecord, now: &BenchRecord) -> Option<String> {
     incomplete(baseline, "the baseline")
         .or_else(|| incomplete(now, "this run"))
         .or_else(|| difference(&of_settings(&baseline.settings), &of_settings(&now.settings)))
@@ -373,12 +395,13 @@ fn of_machine(machine: &Value) -> Kind {
 }
 
 /// `None` where the record does not have it, or the system did not tell.
-fn fact(machine: &Value, name: &str) -> Option<String> {
+pub(crate) fn fact(machine: &Value, name: &str) -> Option<String> {
     let value = machine.pointer(&format!("/facts/{name}/value"))?;
     Some(value.as_str().map_or_else(|| value.to_string(), Into::into))
 }
 
-fn usable(machine: &Value) -> String {
+/// How many CPUs a process may use there.
+pub(crate) fn usable(machine: &Value) -> String {
     let is = |seat: &Value, what: &str| seat.get(what).and_then(Value::as_bool) == Some(true);
     let is_usable = |seat: &&Value| is(seat, "allowed") && is(seat, "online");
     let seats = machine.pointer("/topology/seats").and_then(Value::as_array);

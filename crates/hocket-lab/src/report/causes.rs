@@ -4,9 +4,9 @@ use hocket_trace::cause::Cause;
 use maud::{Markup, html};
 
 use super::analysis::{Analysis, Row};
-use super::palette::STRIPS;
 use crate::foreign::plain;
 use crate::numbers::count;
+use crate::page_parts::palette::STRIPS;
 use crate::record::{Explained, Variant};
 
 /// Explanations of single blocks that are shown for a variant.

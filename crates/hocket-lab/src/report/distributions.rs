@@ -3,7 +3,7 @@
 use super::analysis::{Analysis, Judgement, Measured};
 use crate::harness::Estimate;
 use crate::numbers::of;
-use crate::pages::plots::{self, Drawn, Ratio, Ridge};
+use crate::page_parts::plots::{self, Drawn, Ratio, Ridge};
 use crate::stats::Summary;
 
 /// When the outputs were ready, and below them how late the bare wake-up loop was: both count from the planned start,

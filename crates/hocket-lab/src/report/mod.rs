@@ -15,7 +15,6 @@ mod distributions;
 mod machine;
 mod method;
 mod page;
-mod palette;
 mod speeds;
 mod tables;
 mod text;
@@ -30,14 +29,15 @@ pub use text::text_table;
 /// The colours of both themes as a style sheet, for other pages of the family: the system's choice, unless an element with
 /// the id `theme-light` or `theme-dark` is checked.
 pub fn theme_css() -> String {
-    palette::css()
+    crate::page_parts::palette::css()
 }
 
 /// Parts that the pages of the lab use as well.
 pub(crate) mod shared {
+    pub(crate) use super::analysis::{any, round_figures};
+    pub(crate) use super::baseline::{fact, incomparable, usable};
     pub(crate) use super::machine::{facts, grants, seats as topology};
-    pub(crate) use super::page::{choice, head};
-    pub(crate) use super::palette::{STRIPS, light, strips};
+    pub(crate) use super::page::html_with;
 }
 
 pub use verdict::{Headline, Holding};

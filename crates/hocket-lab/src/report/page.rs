@@ -7,10 +7,11 @@ use super::analysis::{Analysis, Measured, Row};
 use super::counters::{COUNTERS, Counters};
 use super::timeline::Strips;
 use super::verdict::{Headline, Holding};
-use super::{causes, distributions, machine, method, palette, tables, timeline};
+use super::{causes, distributions, machine, method, tables, timeline};
 use crate::foreign::plain;
 use crate::numbers::{count, counted, quantity};
-use crate::pages::plots::{Drawn, STYLE};
+use crate::page_parts::plots::Drawn;
+use crate::page_parts::{STYLE, choice, head};
 use crate::record::{BenchRecord, SessionFacts, Variant};
 use crate::table::Table;
 
@@ -27,6 +28,11 @@ const MOST_TIMELINES: usize = 4;
 ///
 /// Cost: some 20 ms per variant of 3000 blocks, most of it the statistics.
 pub fn html(record: &BenchRecord) -> String {
+    html_with(record, &html! {})
+}
+
+/// The same with a way back, for a page that lies among others.
+pub(crate) fn html_with(record: &BenchRecord, way_back: &Markup) -> String {
     let analysis = Analysis::of(record);
     let headline = analysis.headline();
     let page = html! {
@@ -34,7 +40,7 @@ pub fn html(record: &BenchRecord) -> String {
         html lang="en" {
             (head(&format!("{} – hocket bench", plain(&record.session.name)), &format!("script-src '{SCRIPT_SHA256}'; "), &[STYLE]))
             body {
-                (top(&analysis))
+                (top(&analysis, way_back))
                 main {
                     (verdict(&headline))
                     (blocks(&analysis))
@@ -62,26 +68,7 @@ pub fn svg_comparison(record: &BenchRecord) -> String {
     drawn.unwrap_or_else(|| Drawn::empty("Nothing was measured")).file("hocket bench", &caption)
 }
 
-/// The head of a page that loads nothing. `scripts` is what the browser may run, as a directive of its policy.
-pub(crate) fn head(title: &str, scripts: &str, styles: &[&str]) -> Markup {
-    let policy = format!(
-        "default-src 'none'; style-src 'unsafe-inline'; {scripts}img-src data:; base-uri 'none'; form-action 'none'"
-    );
-    html! {
-        head {
-            meta charset="utf-8";
-            meta http-equiv="Content-Security-Policy" content=(policy);
-            meta name="viewport" content="width=device-width,initial-scale=1";
-            meta name="color-scheme" content="light dark";
-            title { (title) }
-            link rel="icon" href="data:,";
-            meta name="generator" content="Hocket";
-            style { (PreEscaped(palette::css())) @for style in styles { (PreEscaped(style)) } }
-        }
-    }
-}
-
-fn top(analysis: &Analysis) -> Markup {
+fn top(analysis: &Analysis, way_back: &Markup) -> Markup {
     let record = analysis.record;
     let it = &record.settings;
     html! {
@@ -96,6 +83,7 @@ fn top(analysis: &Analysis) -> Markup {
                 @for shared in &analysis.shared { " · " (shared) }
                 " · " (day(&record.started_at))
             }
+            (way_back)
         }
     }
 }
@@ -109,20 +97,6 @@ fn parts(session: &SessionFacts) -> String {
 
 fn day(rfc3339: &str) -> String {
     plain(rfc3339.split('T').next().unwrap_or(rfc3339))
-}
-
-/// A choice that works without scripts; the first one is chosen.
-pub(crate) fn choice(name: &str, legend: &str, options: &[(&str, &str)]) -> Markup {
-    html! {
-        fieldset.choice {
-            legend.vh { (legend) }
-            @for (at, (value, words)) in options.iter().enumerate() {
-                @let id = format!("{name}-{value}");
-                input type="radio" name=(name) id=(id) checked[at == 0];
-                label for=(id) { (words) }
-            }
-        }
-    }
 }
 
 fn verdict(headline: &Headline) -> Markup {

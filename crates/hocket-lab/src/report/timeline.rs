@@ -2,10 +2,10 @@
 
 use hocket_trace::{BlockTrace, Doing, Lane, Span};
 
-use super::palette::STRIPS;
 use crate::foreign::plain;
 use crate::numbers::{count, quantity};
-use crate::pages::plots::{Drawn, Key, Stretch, Timeline};
+use crate::page_parts::palette::STRIPS;
+use crate::page_parts::plots::{Drawn, Key, Stretch, Timeline};
 
 /// Which strip has which colour, in all timelines of a page.
 ///

@@ -9,7 +9,7 @@ use hocket_trace::run::{RunBlock, RunTrace, Thread};
 use hocket_trace::{Doing, Span};
 
 use crate::foreign::plain;
-use crate::report::shared::STRIPS;
+use crate::page_parts::palette::STRIPS;
 
 /// The object. It is fit to stand in a `script` element: it has no `<`.
 pub(super) fn json(run: &RunTrace) -> String {

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
-use hocket_lab::harness::{Results, floor_of_both, incomparable, unpaired};
+use hocket_lab::harness::{ExperimentPair, FigurePair, Results, experiments_in_both};
 use hocket_lab::numbers::{change_with, digits};
-use hocket_lab::stats::{MIN_STARTS, Unpaired};
+use hocket_lab::stats::MIN_STARTS;
 use hocket_lab::store::{RunRecord, Store};
 use serde_json::{Value, json};
 
@@ -95,43 +95,12 @@ impl Side {
     }
 }
 
-/// One experiment in both runs: their figures, or why they cannot be compared.
-struct Pair {
-    id: String,
-    figures: Result<Vec<Figure>, String>,
-    note: Option<String>,
-}
-
-struct Figure {
-    variant: String,
-    metric: String,
-    unit: String,
-    compared: Unpaired,
-    /// The smallest difference that both runs can show, on the logarithmic scale.
-    floor: Option<f64>,
-}
-
-impl Figure {
-    /// What the ratio shows.
-    fn verdict(&self) -> &'static str {
-        match self.compared.judged(self.floor, MIN_STARTS) {
-            it if !it.is_decided() => "not judged",
-            it if it.is_more() => "larger",
-            it if it.is_less() => "smaller",
-            _ => "no difference shown",
-        }
-    }
-}
-
 /// The experiments that both runs have.
 fn pairs(
     (a, first): (&Side, &[Results]),
     (b, second): (&Side, &[Results]),
-) -> Result<Vec<Pair>, Failure> {
-    let both = first
-        .iter()
-        .filter_map(|one| Some((one, second.iter().find(|two| two.run.id == one.run.id)?)));
-    let pairs: Vec<Pair> = both.map(|(one, two)| pair(one, two)).collect();
+) -> Result<Vec<ExperimentPair>, Failure> {
+    let pairs = experiments_in_both(first, second);
     if pairs.is_empty() {
         return Err(Failure::bad_input(format!(
             "the two runs have no experiment in common: {} has {}, {} has {}; run the same ones with `hocket lab run ID`",
@@ -165,42 +134,7 @@ fn ids(all: &[Results]) -> String {
     if ids.is_empty() { "none".into() } else { ids.join(", ") }
 }
 
-fn pair(a: &Results, b: &Results) -> Pair {
-    let id = a.run.id.clone();
-    let (small, large) = (a.run.size, b.run.size);
-    let note = (small != large).then(|| {
-        format!(
-            "one run is {}, the other {}: their turns are of different length",
-            small.name(),
-            large.name()
-        )
-    });
-    let figures = match incomparable(a, b) {
-        Some(why) => Err(why),
-        None => Ok(figures(a, b)),
-    };
-    Pair { id, figures, note }
-}
-
-fn figures(a: &Results, b: &Results) -> Vec<Figure> {
-    let metrics = a.metrics();
-    let of = |variant: String| {
-        let figure = |(metric, unit): &(String, String)| {
-            let compared = unpaired(a, b, &variant, metric, 1)?;
-            Some(Figure {
-                variant: variant.clone(),
-                metric: metric.clone(),
-                unit: unit.clone(),
-                compared,
-                floor: floor_of_both(a, b, &variant, metric),
-            })
-        };
-        metrics.iter().filter_map(figure).collect::<Vec<_>>()
-    };
-    a.variants().into_iter().flat_map(of).collect()
-}
-
-fn text_of(a: &Side, b: &Side, pairs: &[Pair]) -> String {
+fn text_of(a: &Side, b: &Side, pairs: &[ExperimentPair]) -> String {
     let same = a.record.host == b.record.host;
     let place = if same { "The same machine at two times" } else { "Two machines" };
     let mut text = format!(
@@ -226,10 +160,10 @@ fn text_of(a: &Side, b: &Side, pairs: &[Pair]) -> String {
     text
 }
 
-fn table(figures: &[Figure]) -> String {
+fn table(figures: &[FigurePair]) -> String {
     let mut table = plain(&["variant", "metric", "A", "B", "B against A", "verdict"]);
     for figure in figures {
-        let Figure { variant, metric, unit, compared, .. } = figure;
+        let FigurePair { variant, metric, unit, compared, .. } = figure;
         let changed = change_with(compared.ratio, compared.interval);
         let cells = [digits(compared.before), digits(compared.after), changed];
         let names = [variant.clone(), format!("{metric} [{unit}]")].map(Cell::new);
@@ -254,8 +188,8 @@ pub(super) fn drawn(table: &Table) -> String {
     table.lines().map(|line| format!(" {}\n", line.trim_end())).collect()
 }
 
-fn json_of(a: &Side, b: &Side, pairs: &[Pair]) -> Value {
-    let figure = |f: &Figure| {
+fn json_of(a: &Side, b: &Side, pairs: &[ExperimentPair]) -> Value {
+    let figure = |f: &FigurePair| {
         json!({
             "variant": f.variant,
             "metric": f.metric,
@@ -269,7 +203,7 @@ fn json_of(a: &Side, b: &Side, pairs: &[Pair]) -> Value {
             "verdict": f.verdict(),
         })
     };
-    let pair = |pair: &Pair| {
+    let pair = |pair: &ExperimentPair| {
         json!({
             "id": pair.id,
             "note": pair.note,

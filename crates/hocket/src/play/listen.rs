@@ -35,7 +35,7 @@ impl std::fmt::Display for ListenAddress {
 }
 
 /// What to do about a port that the system refuses.
-pub(super) fn remedy(error: &std::io::Error) -> &'static str {
+pub(crate) fn remedy(error: &std::io::Error) -> &'static str {
     match error.kind() {
         std::io::ErrorKind::AddrInUse => "choose another port, or end the program that has it",
         std::io::ErrorKind::PermissionDenied => "choose a port from 1024 on",

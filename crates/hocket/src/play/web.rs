@@ -9,18 +9,14 @@
 
 mod access;
 mod action;
-mod connection;
-mod http;
 mod served;
 mod token;
 
-use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::time::{Duration, Instant};
 
 use hocket_lab::foreign;
 use hocket_lab::report::theme_css;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::{Value, json};
 
 use super::listen::{ListenAddress, remedy};
@@ -31,10 +27,11 @@ use super::strips::Strips;
 use super::view::View;
 use crate::cli::PlayArgs;
 use crate::failure::Failure;
+use crate::http::connection::{Connection, Received};
+use crate::http::connections::{Connections, TAKEN_AT_ONCE};
+use crate::http::{Answer, Request, Status};
 use crate::output::{detail, note, tell};
 use access::{Access, may_command};
-use connection::{Connection, Received};
-use http::{Answer, Request, Status};
 pub(super) use served::Served;
 use token::Token;
 pub use token::TokenSource;
@@ -48,12 +45,8 @@ const UPDATE_EVERY: Duration = Duration::from_nanos(1_000_000_000 / 30);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Loads are those of this time: the leader writes what the workers did 20 times a second.
 pub(super) const RATES_OVER: Duration = Duration::from_millis(200);
-/// Connections at once.
-const MOST_CONNECTIONS: usize = 48;
-/// Of these, so many may watch: the rest is for commands.
+/// Of the connections, so many may watch: the rest is for commands.
 const MOST_WATCHERS: usize = 16;
-/// Connections that are taken between two updates; others wait in the system's queue.
-const TAKEN_AT_ONCE: usize = 32;
 
 /// The page; `{nonce}` and `{theme}` are filled in.
 const PAGE: &str = include_str!("web/page.html");
@@ -103,10 +96,9 @@ impl Page {
     /// Thread: its own, control.
     pub(super) fn run(self, view: View<'_>, steering: Steering<'_>, strips: &Strips) -> Served {
         let served = Served::new(self.address);
-        let connections = Vec::new();
+        let (access, connections) = (self.access, Connections::new(self.listener));
         let is_watched = false;
-        let mut server =
-            Server { page: self, view, steering, strips, connections, is_watched, served };
+        let mut server = Server { access, view, steering, strips, connections, is_watched, served };
         server.run();
         server.served
     }
@@ -151,11 +143,11 @@ fn tell_where(address: SocketAddr, token: Option<(&TokenSource, &Token)>) -> Str
 
 /// Serves browsers.
 struct Server<'a> {
-    page: Page,
+    access: Access,
     view: View<'a>,
     steering: Steering<'a>,
     strips: &'a Strips,
-    connections: Vec<Connection>,
+    connections: Connections,
     /// Whether somebody watched at the last update.
     is_watched: bool,
     served: Served,
@@ -166,8 +158,8 @@ impl Server<'_> {
         let mut next = Instant::now();
         let mut may_take = TAKEN_AT_ONCE;
         while !self.view.live().has_ended() {
-            self.wait(next.saturating_duration_since(Instant::now()), may_take > 0);
-            may_take = self.take(may_take);
+            self.connections.wait(next.saturating_duration_since(Instant::now()), may_take > 0);
+            may_take = self.connections.take(may_take);
             self.receive();
             let now = Instant::now();
             if now >= next {
@@ -176,8 +168,7 @@ impl Server<'_> {
                 may_take = TAKEN_AT_ONCE;
                 self.update();
             }
-            self.connections.iter_mut().for_each(Connection::send);
-            self.connections.retain(|connection| !connection.is_over(now));
+            self.connections.send(now);
         }
         self.farewell();
     }
@@ -186,66 +177,23 @@ impl Server<'_> {
         if self.is_watched { UPDATE_EVERY } else { LOOK_EVERY }
     }
 
-    /// Until somebody comes, sends or takes something, or for this time.
-    fn wait(&self, time: Duration, takes: bool) {
-        let mut fds: Vec<PollFd<'_>> = self.connections.iter().map(Connection::awaited).collect();
-        if takes {
-            fds.push(PollFd::new(&self.page.listener, PollFlags::IN));
-        }
-        let time = Timespec::try_from(time).ok();
-        if poll(&mut fds, time.as_ref()).is_err() {
-            // Such as a signal: the next round looks anew.
-            std::thread::sleep(Duration::from_millis(1));
-        }
-    }
-
-    /// Takes who has come, `most` at once. Returns how many may still come before the next update.
-    fn take(&mut self, most: usize) -> usize {
-        for left in (0..most).rev() {
-            match self.page.listener.accept() {
-                Ok((stream, from)) => self.welcome(Connection::new(stream, from)),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return left + 1,
-                // Such as too many open files: that takes a while.
-                Err(_) => return 0,
-            }
-        }
-        0
-    }
-
-    /// Where there is no room, one makes room that has its answer, or else the first that has asked for nothing yet.
-    fn welcome(&mut self, newcomer: Option<Connection>) {
-        let Some(mut newcomer) = newcomer else { return };
-        if self.connections.len() >= MOST_CONNECTIONS {
-            let answered = self.connections.iter().position(Connection::is_answered);
-            let reading = || self.connections.iter().position(Connection::is_reading);
-            match answered.or_else(reading) {
-                Some(idle) => drop(self.connections.remove(idle)),
-                None => newcomer.answer(&Answer::text(Status::Busy, "too many browsers at once")),
-            }
-        }
-        // A few more may be on their way out.
-        if self.connections.len() < 2 * MOST_CONNECTIONS {
-            self.connections.push(newcomer);
-        }
-    }
-
     fn receive(&mut self) {
-        for at in 0..self.connections.len() {
-            match self.connections[at].receive() {
+        for at in 0..self.connections.all.len() {
+            match self.connections.all[at].receive() {
                 Received::Nothing => {}
                 Received::Request(request) => self.serve(at, &request),
                 Received::Refused(refused) => {
                     self.served.note_malformed();
-                    self.connections[at].answer(&Answer::text(refused.status, refused.why));
+                    self.connections.all[at].answer(&Answer::text(refused.status, refused.why));
                 }
             }
         }
     }
 
     fn serve(&mut self, at: usize, request: &Request) {
-        let answer = match self.page.access.check(request) {
+        let answer = match self.access.check(request) {
             Err(refused) => {
-                self.served.note_forbidden(refused.why, self.connections[at].from());
+                self.served.note_forbidden(refused.why, self.connections.all[at].from());
                 Answer::text(refused.status, refused.why)
             }
             Ok(()) => match (request.method.as_str(), request.target.as_str()) {
@@ -254,12 +202,12 @@ impl Server<'_> {
                     self.page_answer()
                 }
                 ("GET", "/events") => return self.begin_to_watch(at),
-                ("POST", _) => self.command(request, self.connections[at].from()),
+                ("POST", _) => self.command(request, self.connections.all[at].from()),
                 ("GET", _) => Answer::text(Status::NotFound, "there is nothing here but /"),
-                _ => Answer::text(Status::BadMethod, "only GET and POST are known"),
+                _ => Answer::text(Status::BadMethod("GET, POST"), "only GET and POST are known"),
             },
         };
-        self.connections[at].answer(&answer);
+        self.connections.all[at].answer(&answer);
     }
 
     fn page_answer(&self) -> Answer {
@@ -270,13 +218,13 @@ impl Server<'_> {
     }
 
     fn begin_to_watch(&mut self, at: usize) {
-        let watchers = self.connections.iter().filter(|it| it.is_watching()).count();
+        let watchers = self.connections.all.iter().filter(|it| it.is_watching()).count();
         if watchers >= MOST_WATCHERS {
-            self.connections[at].answer(&Answer::text(Status::Busy, "too many pages watch"));
+            self.connections.all[at].answer(&Answer::text(Status::Busy, "too many pages watch"));
             return;
         }
         let facts = event("facts", &self.facts());
-        self.connections[at].watch(&facts);
+        self.connections.all[at].watch(&facts);
     }
 
     /// What holds for the whole run.
@@ -286,12 +234,12 @@ impl Server<'_> {
             "version": env!("CARGO_PKG_VERSION"),
             "class_percent": CLASS_PERCENT,
             "classes": CLASSES,
-            "steers": self.page.access.token.is_some(),
+            "steers": self.access.token.is_some(),
         })
     }
 
     fn command(&mut self, request: &Request, from: SocketAddr) -> Answer {
-        if let Err(refused) = may_command(&self.page.access, request) {
+        if let Err(refused) = may_command(&self.access, request) {
             self.served.note_forbidden(refused.why, from);
             return Answer::text(refused.status, refused.why);
         }
@@ -316,7 +264,7 @@ impl Server<'_> {
     /// Sends how it goes to all who have taken the last update.
     fn update(&mut self) {
         let was_watched = self.is_watched;
-        self.is_watched = self.connections.iter().any(Connection::is_watching);
+        self.is_watched = self.connections.all.iter().any(Connection::is_watching);
         if !self.is_watched {
             return;
         }
@@ -326,10 +274,10 @@ impl Server<'_> {
         }
         let now = event("now", &now(&self.view.look()));
         let changes = self.strips.changes();
-        let mut seen = self.connections.iter().filter_map(Connection::strips_seen);
+        let mut seen = self.connections.all.iter().filter_map(Connection::strips_seen);
         let is_old = seen.any(|seen| seen != changes);
         let strips = is_old.then(|| event("strips", &strips(&self.strips.shown())));
-        for watcher in self.connections.iter_mut().filter(|it| it.is_watching()) {
+        for watcher in self.connections.all.iter_mut().filter(|it| it.is_watching()) {
             match watcher.update(&now, changes, strips.as_deref().unwrap_or_default()) {
                 true => self.served.note_update(),
                 false => self.served.note_skipped(),
@@ -340,7 +288,7 @@ impl Server<'_> {
     /// Says that the run is over to all who can take it at once.
     fn farewell(&mut self) {
         let end = event("end", &json!({}));
-        for watcher in self.connections.iter_mut().filter(|it| it.is_watching()) {
+        for watcher in self.connections.all.iter_mut().filter(|it| it.is_watching()) {
             watcher.end(&end);
         }
     }

@@ -36,6 +36,8 @@ mod web;
 mod browser;
 mod chromium;
 mod web_page;
+mod site;
+mod site_pages;
 mod trace;
 mod attach;
 mod counters;

@@ -1,15 +1,10 @@
 //! Who may see the page, and who may steer.
 //!
-//! A page of another site must not reach this one through a browser that runs here. Three checks see to that:
-//!
-//! 1. `Host` is an address, or `localhost`. A site that has its own name point here (DNS rebinding) comes with that name.
-//! 2. `Origin`, where the browser sends it, is the page itself. A form or script of another site comes with that site's.
-//! 3. A command has the token in a header, which a page of another site can neither read nor send.
+//! A page of another site must not reach this one through a browser that runs here. The two checks of [`own_pages`] see to
+//! that, and a third: a command has the token in a header, which a page of another site can neither read nor send.
 
-use std::net::IpAddr;
-
-use super::http::{Refused, Request, Status, refused};
 use super::token::Token;
+use crate::http::{Refused, Request, Status, own_pages, refused};
 
 /// What is allowed.
 pub(super) struct Access {
@@ -22,38 +17,7 @@ pub(super) struct Access {
 impl Access {
     /// Whether a request comes from the user and not from another site.
     pub(super) fn check(&self, request: &Request) -> Result<(), Refused> {
-        let Some(host) = request.header("host") else {
-            return Err(refused(Status::Malformed, "the request names no host"));
-        };
-        if !self.is_ours(host) {
-            return Err(refused(Status::Forbidden, "the page has no name: use its address"));
-        }
-        let own = format!("http://{host}");
-        if request.header("origin").is_some_and(|origin| !origin.eq_ignore_ascii_case(&own)) {
-            return Err(refused(Status::Forbidden, "the request comes from another page"));
-        }
-        // A link to the page is no harm: it shows the whole page, and no other page can read it.
-        let is_page = request.target == "/";
-        let site = request.header("sec-fetch-site").filter(|_| !is_page);
-        if site.is_some_and(|site| site != "same-origin" && site != "none") {
-            return Err(refused(Status::Forbidden, "the request comes from another site"));
-        }
-        Ok(())
-    }
-
-    /// Any port: a tunnel has its own.
-    fn is_ours(&self, host: &str) -> bool {
-        let name = without_port(host);
-        let address = name.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or(name);
-        let is_allowed = |ip: IpAddr| ip.is_loopback() || self.is_anywhere;
-        name.eq_ignore_ascii_case("localhost") || address.parse().is_ok_and(is_allowed)
-    }
-}
-
-fn without_port(host: &str) -> &str {
-    match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-        _ => host,
+        own_pages::check(request, self.is_anywhere)
     }
 }
 
@@ -72,8 +36,8 @@ pub(super) fn may_command(access: &Access, request: &Request) -> Result<(), Refu
 
 #[cfg(test)]
 mod tests {
-    use super::super::http::read;
     use super::*;
+    use crate::http::read;
 
     fn request(headers: &str) -> Request {
         let text = format!("POST /play HTTP/1.1\r\n{headers}\r\n\r\n");

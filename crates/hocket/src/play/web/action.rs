@@ -5,7 +5,7 @@
 use rosc::{OscMessage, OscType};
 use serde_json::Value;
 
-use super::http::{Request, Status};
+use crate::http::{Request, Status};
 use crate::play::osc::request::{Refusal, Request as Command, request};
 use crate::play::steering::Steering;
 use crate::play::strips::Strips;

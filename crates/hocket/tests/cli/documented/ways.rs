@@ -46,6 +46,7 @@ const SKIPPED: &[(&str, &str)] = &[
         "hocket plugin save clap:org.example.synth",
         "the plug-in is made up; tests/cli/plugins.rs saves the state of the tests' own",
     ),
+    ("hocket report --serve", "it serves until Ctrl-C; tests/cli/site.rs serves one and asks it"),
     ("hocket lab run --guest", "the program is the reader's; tests/cli/guests.rs measures some"),
     (
         "hocket lab run affinity --guest",

@@ -32,10 +32,6 @@ use crate::numbers::round;
 use crate::table::Table;
 use ink::{Drawing, KINDS, px, shape};
 
-/// The style of all pages, and of pictures.
-pub(crate) const STYLE: &str =
-    concat!(include_str!("../report/style.css"), include_str!("style.css"));
-
 /// For which width a picture is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Room {

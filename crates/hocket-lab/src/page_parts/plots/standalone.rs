@@ -6,7 +6,7 @@ use maud::{Markup, PreEscaped, html};
 
 use super::ink::{Anchor, SIZE, fitted, plain, px, shape, text, width};
 use super::{Drawn, Key, heat_css};
-use crate::report::shared::{light, strips};
+use crate::page_parts::palette::{light, strips};
 
 const EDGE: f64 = 20.0;
 const LINE: f64 = 17.0;

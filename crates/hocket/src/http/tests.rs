@@ -91,6 +91,16 @@ fn an_answer_has_its_length_and_its_policy() {
     assert!(page.ends_with("\r\n\r\n<style nonce=\"123\">a{}</style>"), "{page}");
 }
 
+#[test]
+fn a_head_has_the_length_of_the_body_and_not_the_body() {
+    let page = || Answer::file(b"<p>page</p>".to_vec());
+    let [whole, head] = [page(), page().head()].map(|it| String::from_utf8(it.bytes()).unwrap());
+    assert!(whole.contains("\r\nContent-Length: 11\r\n") && whole.contains("connect-src 'none'"));
+    assert_eq!(whole.strip_suffix("<p>page</p>"), Some(head.as_str()));
+    let refused = Answer::text(Status::BadMethod("GET, HEAD"), "no").bytes();
+    assert!(String::from_utf8(refused).unwrap().contains("\r\nAllow: GET, HEAD\r\n"));
+}
+
 proptest! {
     #[test]
     fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..600)) {

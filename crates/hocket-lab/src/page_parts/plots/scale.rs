@@ -1,6 +1,6 @@
 //! Axes: where a figure lies, and which round figures are named.
 
-use crate::numbers::{printed, rescaled, round, round_quantity};
+use crate::numbers::{DATE, date, printed, rescaled, round, round_quantity};
 
 /// An axis from one figure to a larger one.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -74,6 +74,21 @@ impl Scale {
         }
     }
 
+    /// Sets of whole days, on a short axis of whole hours and minutes, the finest first. Where it has none of them, round
+    /// numbers of seconds.
+    fn date_sets(&self) -> Vec<Vec<f64>> {
+        let is_short = self.high - self.low < FEW_DAYS;
+        let steps = DATE_STEPS.iter().filter(|step| is_short || **step >= DAY);
+        let few = steps.filter(|step| (self.high - self.low) / **step < 30.0);
+        let ticks = |step: &f64| {
+            let first = (self.low / step).ceil();
+            let ticks = (0..31).map(|at| (first + f64::from(at)) * step);
+            ticks.filter(|tick| self.shows(*tick)).collect::<Vec<f64>>()
+        };
+        let sets = few.map(ticks).filter(|ticks| ticks.len() > 1);
+        sets.chain(self.tick_sets()).collect()
+    }
+
     fn log_sets(&self, decades: f64) -> Vec<Vec<f64>> {
         let coarse = (1..=64).map(|every| self.powers(every, &[1.0]));
         let fine: [&[f64]; 2] = [&[1.0, 2.0, 5.0], &[1.0, 3.0]];
@@ -113,7 +128,8 @@ impl Scale {
             let tick = |value| Some(Tick { place: self.place(value)?, name: names.name(value) });
             ticks.into_iter().filter_map(tick).collect()
         };
-        let sets = self.tick_sets().into_iter().map(named);
+        let sets = if names.unit == DATE { self.date_sets() } else { self.tick_sets() };
+        let sets = sets.into_iter().map(named);
         sets.into_iter().find(|ticks| apart(ticks, length, &size)).unwrap_or_default()
     }
 
@@ -121,10 +137,12 @@ impl Scale {
     pub(crate) fn ticks_at(
         &self,
         values: &[f64],
+        names: &Names,
         length: &Length,
         size: impl Fn(&str) -> f64,
     ) -> Option<Vec<Tick>> {
-        let tick = |value: &f64| Some(Tick { place: self.place(*value)?, name: round(*value) });
+        let tick =
+            |value: &f64| Some(Tick { place: self.place(*value)?, name: names.name(*value) });
         let ticks: Vec<Tick> = values.iter().filter_map(tick).collect();
         apart(&ticks, length, &size).then_some(ticks)
     }
@@ -188,7 +206,36 @@ pub(crate) struct Names {
     own: bool,
     factor: f64,
     title_unit: String,
+    /// Of an axis of dates: whether it is so short that names tell the time of day.
+    of_hours: bool,
 }
+
+/// In seconds.
+const DAY: f64 = 86_400.0;
+
+/// Axes of dates that are shorter tell the time of day, in seconds.
+const FEW_DAYS: f64 = 3.0 * DAY;
+
+/// Distances of two ticks of an axis of dates, in seconds: minutes, hours, days.
+const DATE_STEPS: [f64; 17] = [
+    60.0,
+    300.0,
+    900.0,
+    3_600.0,
+    3.0 * 3_600.0,
+    6.0 * 3_600.0,
+    12.0 * 3_600.0,
+    DAY,
+    2.0 * DAY,
+    5.0 * DAY,
+    10.0 * DAY,
+    20.0 * DAY,
+    50.0 * DAY,
+    100.0 * DAY,
+    200.0 * DAY,
+    500.0 * DAY,
+    2_000.0 * DAY,
+];
 
 impl Names {
     /// Names for figures in `unit` on an axis: times on a logarithmic axis each in its own unit, on a
@@ -200,11 +247,17 @@ impl Names {
             None => (unit, 1.0),
         };
         let own = scale.logarithmic && rescaled(1.0, unit).is_some();
-        let title_unit = if own { "" } else { title_unit };
-        Names { unit: unit.into(), own, factor, title_unit: title_unit.into() }
+        let title_unit = if own || unit == DATE { "" } else { title_unit };
+        let of_hours = scale.high - scale.low < FEW_DAYS;
+        Names { unit: unit.into(), own, factor, title_unit: title_unit.into(), of_hours }
     }
 
     fn name(&self, value: f64) -> String {
+        if self.unit == DATE {
+            let whole = date(value);
+            let part = if self.of_hours { whole.get(5..) } else { whole.get(..10) };
+            return part.unwrap_or_default().into();
+        }
         if self.own { round_quantity(value, &self.unit) } else { round(value * self.factor) }
     }
 
@@ -247,6 +300,20 @@ mod tests {
         assert_eq!(names(scale, "ns", 400.0), ["1 µs", "10 µs", "100 µs", "1 ms", "10 ms"]);
         let close = Scale::log([5.0, 6.0].into_iter());
         assert!(names(close, "", 400.0).len() >= 3, "{:?}", names(close, "", 400.0));
+    }
+
+    #[test]
+    fn dates_are_named_as_finely_as_they_lie_apart() {
+        // 2000-02-29.
+        let (first, day) = (951_782_400.0, 86_400.0);
+        let weeks = Scale::between(first + 1.0, first + 21.5 * day);
+        let expected = ["2000-03-05", "2000-03-10", "2000-03-15", "2000-03-20"];
+        assert_eq!(names(weeks, DATE, 420.0), expected);
+        let hours = Scale::between(first + 1.0, first + day);
+        let expected = ["02-29 06:00", "02-29 12:00", "02-29 18:00", "03-01 00:00"];
+        assert_eq!(names(hours, DATE, 450.0), expected);
+        let seconds = Scale::between(first + 1.0, first + 30.0);
+        assert!(!names(seconds, DATE, 400.0).is_empty());
     }
 
     #[test]

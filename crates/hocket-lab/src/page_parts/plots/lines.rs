@@ -7,7 +7,7 @@ use super::rows::axis_title;
 use super::scale::{Length, Names, Scale, Tick};
 use super::{Drawn, Key, Room, Table, values_of};
 use crate::harness::{Axis, Estimate, Mark, Series};
-use crate::numbers::{digits, estimate, rescaled, round, with_unit};
+use crate::numbers::{digits, estimate, placed, rescaled, round, with_unit};
 
 pub(super) fn drawn(title: &str, x: &Axis, y: &Axis, series: &[Series], marks: &[Mark]) -> Drawn {
     let picture = |room| Picture::of(room, x, y, series, marks).draw();
@@ -142,7 +142,7 @@ impl<'a> Picture<'a> {
         let length = Length::within(self.left, self.right, self.width);
         let counted = rescaled(1.0, &self.axes.0.unit).is_none();
         let few = (2..=14).contains(&measured.len()) && counted;
-        let own = few.then(|| self.x.ticks_at(&measured, &length, width)).flatten();
+        let own = few.then(|| self.x.ticks_at(&measured, names, &length, width)).flatten();
         own.unwrap_or_else(|| self.x.ticks(names, &length, width))
     }
 
@@ -184,6 +184,11 @@ impl<'a> Picture<'a> {
         }
     }
 
+    /// Whether there is room for the intervals of a series.
+    fn has_intervals(&self, series: &Series) -> bool {
+        self.series.len() <= MOST_RIBBONS || series.points.len() == 1
+    }
+
     fn line(&self, at: usize, series: &Series) -> Markup {
         let place = |(x, e): &(f64, Estimate)| self.place(*x, e.value);
         let colour = at % KINDS;
@@ -192,11 +197,13 @@ impl<'a> Picture<'a> {
             @for stretch in series.points.split(|point| place(point).is_none()).filter(|points| points.len() > 1) {
                 path class={ "line c" (colour) @if dashed { " dashed" } } d=(path(stretch.iter().filter_map(place))) {}
             }
-            @if let [point] = series.points.as_slice() { (self.whisker(point)) }
+            @for stretch in series.points.split(|point| place(point).is_none()) {
+                @if let [point] = stretch { @if self.has_intervals(series) { (self.whisker(point)) } }
+            }
             @for point in &series.points {
                 @if let Some((x, y)) = place(point) {
                     path class={ "point c" (colour) } d=(shape(colour, x, y, 4.0)) {
-                        (hover(&format!("{}, {}: {}", series.name, round(point.0), estimate(&point.1, &self.axes.1.unit))))
+                        (hover(&format!("{}, {}: {}", series.name, placed(point.0, &self.axes.0.unit), estimate(&point.1, &self.axes.1.unit))))
                     }
                 }
             }
@@ -258,8 +265,13 @@ fn table(x: &Axis, y: &Axis, series: &[Series]) -> Table {
         ["", &with_unit(&x.title, &x.unit), &with_unit(&y.title, &y.unit), "95 % from", "to"];
     let row = |name: &str, (at, e): &(f64, Estimate)| {
         let end = |end: Option<f64>| digits(end.unwrap_or(f64::NAN));
-        vec![name.to_string(), round(*at), digits(e.value), end(e.low), end(e.high)]
+        vec![name.to_string(), placed(*at, &x.unit), digits(e.value), end(e.low), end(e.high)]
     };
-    let rows = series.iter().flat_map(|one| one.points.iter().map(|point| row(&one.name, point)));
+    // What is no number only ends a stretch of a line.
+    let is_known = |point: &&(f64, Estimate)| point.1.value.is_finite();
+    let rows = series.iter().flat_map(|one| {
+        let known = one.points.iter().filter(is_known);
+        known.map(|point| row(&one.name, point))
+    });
     Table::new(names, rows.collect())
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags};
 use rustix::net::sockopt::set_socket_send_buffer_size;
 
-use super::http::{Answer, Refused, Request, read, stream_head};
+use super::{Answer, Refused, Request, read, stream_head};
 
 /// How long a request may take to come, an answer to be taken, and a watcher to take an update.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -19,7 +19,7 @@ const DRAINED: usize = 64 << 10;
 const KEPT: usize = 16 << 10;
 
 /// A browser, or something that looks like one.
-pub(super) struct Connection {
+pub(crate) struct Connection {
     stream: TcpStream,
     from: SocketAddr,
     input: Vec<u8>,
@@ -45,7 +45,7 @@ enum State {
 }
 
 /// What came.
-pub(super) enum Received {
+pub(crate) enum Received {
     /// Nothing that is complete.
     Nothing,
     Request(Request),
@@ -54,7 +54,7 @@ pub(super) enum Received {
 
 impl Connection {
     /// `None`: it has gone already.
-    pub(super) fn new(stream: TcpStream, from: SocketAddr) -> Option<Connection> {
+    pub(crate) fn new(stream: TcpStream, from: SocketAddr) -> Option<Connection> {
         stream.set_nonblocking(true).ok()?;
         // An update is small and wants to arrive.
         let _ = (stream.set_nodelay(true), set_socket_send_buffer_size(&stream, KEPT));
@@ -63,26 +63,26 @@ impl Connection {
         Some(Connection { stream, from, input, output, sent: 0, state, since })
     }
 
-    pub(super) fn from(&self) -> SocketAddr {
+    pub(crate) fn from(&self) -> SocketAddr {
         self.from
     }
 
     /// Whether it has asked for nothing yet.
-    pub(super) fn is_reading(&self) -> bool {
+    pub(crate) fn is_reading(&self) -> bool {
         self.state == State::Reads
     }
 
     /// Whether all of its answer was sent.
-    pub(super) fn is_answered(&self) -> bool {
+    pub(crate) fn is_answered(&self) -> bool {
         matches!(self.state, State::Drains(_))
     }
 
-    pub(super) fn is_watching(&self) -> bool {
+    pub(crate) fn is_watching(&self) -> bool {
         self.strips_seen().is_some()
     }
 
     /// Of a watcher: which state of the strips it has, 0 for none.
-    pub(super) fn strips_seen(&self) -> Option<u64> {
+    pub(crate) fn strips_seen(&self) -> Option<u64> {
         match self.state {
             State::Watches(strips) => Some(strips),
             _ => None,
@@ -90,7 +90,7 @@ impl Connection {
     }
 
     /// What the thread waits for.
-    pub(super) fn awaited(&self) -> PollFd<'_> {
+    pub(crate) fn awaited(&self) -> PollFd<'_> {
         let flags = if self.has_unsent() { PollFlags::OUT } else { PollFlags::IN };
         PollFd::new(&self.stream, flags)
     }
@@ -100,7 +100,7 @@ impl Connection {
     }
 
     /// Whether it has ended, or has taken too long.
-    pub(super) fn is_over(&self, now: Instant) -> bool {
+    pub(crate) fn is_over(&self, now: Instant) -> bool {
         let took = now.saturating_duration_since(self.since);
         match self.state {
             State::Reads | State::Answers => took > PATIENCE,
@@ -115,7 +115,7 @@ impl Connection {
     }
 
     /// Takes what has come.
-    pub(super) fn receive(&mut self) -> Received {
+    pub(crate) fn receive(&mut self) -> Received {
         if self.state == State::Answers {
             // Whether it still takes something is found out by sending.
             return Received::Nothing;
@@ -156,14 +156,14 @@ impl Connection {
     }
 
     /// Answers, and ends when that is taken.
-    pub(super) fn answer(&mut self, answer: &Answer) {
+    pub(crate) fn answer(&mut self, answer: &Answer) {
         self.output = answer.bytes();
         self.input = Vec::new();
         self.go_on(State::Answers);
     }
 
     /// From now on it gets updates.
-    pub(super) fn watch(&mut self, first: &[u8]) {
+    pub(crate) fn watch(&mut self, first: &[u8]) {
         self.output = stream_head();
         self.output.extend_from_slice(first);
         self.input = Vec::new();
@@ -172,7 +172,7 @@ impl Connection {
 
     /// Gives a watcher an update, and the strips if it does not know them. Returns whether it had taken the last one: if not,
     /// it gets none.
-    pub(super) fn update(&mut self, now: &[u8], changes: u64, strips: &[u8]) -> bool {
+    pub(crate) fn update(&mut self, now: &[u8], changes: u64, strips: &[u8]) -> bool {
         let State::Watches(seen) = self.state else { return false };
         if self.has_unsent() {
             return false;
@@ -186,7 +186,7 @@ impl Connection {
     }
 
     /// The last that a watcher gets, if it takes it at once.
-    pub(super) fn end(&mut self, last: &[u8]) {
+    pub(crate) fn end(&mut self, last: &[u8]) {
         if !self.has_unsent() {
             (self.output, self.sent) = (last.to_vec(), 0);
             self.send();
@@ -194,7 +194,7 @@ impl Connection {
     }
 
     /// Sends what it takes now.
-    pub(super) fn send(&mut self) {
+    pub(crate) fn send(&mut self) {
         while self.has_unsent() {
             match self.stream.write(&self.output[self.sent..]) {
                 Ok(count @ 1..) => self.sent += count,

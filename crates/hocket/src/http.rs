@@ -1,10 +1,15 @@
-//! From bytes to a request, and from an answer to bytes: the little of HTTP/1.1 that the page needs. Pure functions of the
-//! bytes: nothing here knows the run, and no bytes make it panic.
+//! From bytes to a request, and from an answer to bytes: the little of HTTP/1.1 that pages for a browser on this computer
+//! need. Pure functions of the bytes: nothing here knows what is served, and no bytes make it panic. [`connections`] has the
+//! sockets, [`own_pages`] tells a request of the user from one of another site.
+
+pub(crate) mod connection;
+pub(crate) mod connections;
+pub(crate) mod own_pages;
 
 /// The largest head of a request, in bytes: browsers send some hundred.
-pub(super) const LARGEST_HEAD: usize = 8 << 10;
+pub(crate) const LARGEST_HEAD: usize = 8 << 10;
 /// The largest body of a request, in bytes: a command has one or two values.
-pub(super) const LARGEST_BODY: usize = 1 << 10;
+pub(crate) const LARGEST_BODY: usize = 1 << 10;
 
 /// Headers that would mean two things if they came twice.
 const ONCE: [&str; 6] =
@@ -12,17 +17,17 @@ const ONCE: [&str; 6] =
 
 /// A request that is complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Request {
-    pub(super) method: String,
-    pub(super) target: String,
+pub(crate) struct Request {
+    pub(crate) method: String,
+    pub(crate) target: String,
     /// Names in lower case.
     headers: Vec<(String, String)>,
-    pub(super) body: Vec<u8>,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Request {
     /// `name`: in lower case.
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         header(&self.headers, name)
     }
 }
@@ -33,12 +38,12 @@ fn header<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
 
 /// Why a request gets no answer of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Refused {
-    pub(super) status: Status,
-    pub(super) why: &'static str,
+pub(crate) struct Refused {
+    pub(crate) status: Status,
+    pub(crate) why: &'static str,
 }
 
-pub(super) const fn refused(status: Status, why: &'static str) -> Refused {
+pub(crate) const fn refused(status: Status, why: &'static str) -> Refused {
     Refused { status, why }
 }
 
@@ -46,7 +51,7 @@ pub(super) const fn refused(status: Status, why: &'static str) -> Refused {
 ///
 /// # Errors
 /// They are no request, or one that is too large.
-pub(super) fn read(bytes: &[u8]) -> Result<Option<Request>, Refused> {
+pub(crate) fn read(bytes: &[u8]) -> Result<Option<Request>, Refused> {
     let most = bytes.len().min(LARGEST_HEAD);
     let Some(end) = bytes[..most].windows(4).position(|four| four == b"\r\n\r\n") else {
         let too_large = refused(Status::LargeHead, "the head of the request is too large");
@@ -113,14 +118,15 @@ fn length(text: &str) -> Option<u64> {
 
 /// How a request was answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Status {
+pub(crate) enum Status {
     Done,
     Malformed,
     /// A token that is missing or wrong.
     NoToken,
     Forbidden,
     NotFound,
-    BadMethod,
+    /// The methods that are known.
+    BadMethod(&'static str),
     /// The run cannot do it.
     NotPossible,
     LargeBody,
@@ -136,7 +142,7 @@ impl Status {
             Status::NoToken => "401 Unauthorized",
             Status::Forbidden => "403 Forbidden",
             Status::NotFound => "404 Not Found",
-            Status::BadMethod => "405 Method Not Allowed",
+            Status::BadMethod(_) => "405 Method Not Allowed",
             Status::NotPossible => "409 Conflict",
             Status::LargeBody => "413 Content Too Large",
             Status::LargeHead => "431 Request Header Fields Too Large",
@@ -147,12 +153,14 @@ impl Status {
 
 /// What goes back, after which the connection ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     status: Status,
     kind: &'static str,
     /// Lines of further headers.
     more: String,
-    body: String,
+    body: Vec<u8>,
+    /// Whether only the head is sent.
+    is_head: bool,
 }
 
 /// In every answer. No page of another origin may show, read or guess it, and nobody may keep it.
@@ -160,18 +168,37 @@ const ALWAYS: &str = "Connection: close\r\nCache-Control: no-store\r\nX-Content-
     Referrer-Policy: no-referrer\r\nX-Frame-Options: DENY\r\nCross-Origin-Resource-Policy: same-origin\r\n";
 
 impl Answer {
-    pub(super) fn text(status: Status, text: &str) -> Answer {
+    pub(crate) fn text(status: Status, text: &str) -> Answer {
         let more = match status {
-            Status::NoToken => "WWW-Authenticate: Bearer\r\n",
-            Status::BadMethod => "Allow: GET, POST\r\n",
-            _ => "",
+            Status::NoToken => "WWW-Authenticate: Bearer\r\n".into(),
+            Status::BadMethod(allowed) => format!("Allow: {allowed}\r\n"),
+            _ => String::new(),
         };
         let kind = "text/plain; charset=utf-8";
-        Answer { status, kind, more: more.into(), body: format!("{text}\n") }
+        Answer { status, kind, more, body: format!("{text}\n").into(), is_head: false }
+    }
+
+    /// A page that was written to a file. Its own policy says which scripts run; this one adds that none of them may ask
+    /// for anything.
+    pub(crate) fn file(page: Vec<u8>) -> Answer {
+        let policy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; \
+                      connect-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+        Answer {
+            status: Status::Done,
+            kind: "text/html; charset=utf-8",
+            more: format!("Content-Security-Policy: {policy}\r\n"),
+            body: page,
+            is_head: false,
+        }
+    }
+
+    /// The same without its body, as HEAD asks for it.
+    pub(crate) fn head(self) -> Answer {
+        Answer { is_head: true, ..self }
     }
 
     /// The page, with a policy that lets the browser run what has this number and nothing else.
-    pub(super) fn page(page: &str, theme: &str, nonce: &str) -> Answer {
+    pub(crate) fn page(page: &str, theme: &str, nonce: &str) -> Answer {
         let policy = format!(
             "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'; img-src data:; \
              base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -180,23 +207,26 @@ impl Answer {
             status: Status::Done,
             kind: "text/html; charset=utf-8",
             more: format!("Content-Security-Policy: {policy}\r\n"),
-            body: page.replace("{nonce}", nonce).replace("{theme}", theme),
+            body: page.replace("{nonce}", nonce).replace("{theme}", theme).into(),
+            is_head: false,
         }
     }
 
-    pub(super) fn bytes(&self) -> Vec<u8> {
-        let Answer { status, kind, more, body } = self;
-        format!(
-            "HTTP/1.1 {}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n{ALWAYS}{more}\r\n{body}",
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let Answer { status, kind, more, body, is_head } = self;
+        let head = format!(
+            "HTTP/1.1 {}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n{ALWAYS}{more}\r\n",
             status.line(),
             body.len()
-        )
-        .into_bytes()
+        );
+        let mut bytes = head.into_bytes();
+        bytes.extend_from_slice(if *is_head { &[] } else { body });
+        bytes
     }
 }
 
 /// The head of an answer that goes on until somebody ends it. A browser that lost it comes back after a second.
-pub(super) fn stream_head() -> Vec<u8> {
+pub(crate) fn stream_head() -> Vec<u8> {
     format!("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n{ALWAYS}\r\nretry: 1000\n\n")
         .into()
 }

@@ -84,7 +84,7 @@ pub(crate) fn strips() -> String {
 }
 
 /// Both themes as a style sheet: the system's choice, unless the reader chose one.
-pub(super) fn css() -> String {
+pub(crate) fn css() -> String {
     let (light, dark) = (LIGHT.properties(), DARK.properties());
     let strips = strips();
     format!(

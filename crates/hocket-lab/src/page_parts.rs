@@ -1,0 +1,84 @@
+//! What all pages are made of: colours, style sheet, head, plots. The pages of benches ([`crate::report`]), of the lab
+//! ([`crate::pages`]), of traces ([`crate::trace_page`]) and of a site ([`crate::site`]) have no scale, picture or colour of
+//! their own. How figures and tables are written is in [`crate::numbers`] and `table.rs`, because terminals need it, too.
+
+pub(crate) mod palette;
+pub(crate) mod plots;
+
+use maud::{Markup, PreEscaped, html};
+use sha2::{Digest, Sha256};
+
+/// The style of pages without plots.
+pub(crate) const PLAIN_STYLE: &str = include_str!("page_parts/style.css");
+
+/// The style of all others, and of pictures.
+pub(crate) const STYLE: &str =
+    concat!(include_str!("page_parts/style.css"), include_str!("page_parts/plots.css"));
+
+/// The head of a page that loads nothing. `scripts` is what the browser may run, as a directive of its policy.
+pub(crate) fn head(title: &str, scripts: &str, styles: &[&str]) -> Markup {
+    let policy = format!(
+        "default-src 'none'; style-src 'unsafe-inline'; {scripts}img-src data:; base-uri 'none'; form-action 'none'"
+    );
+    html! {
+        head {
+            meta charset="utf-8";
+            meta http-equiv="Content-Security-Policy" content=(policy);
+            meta name="viewport" content="width=device-width,initial-scale=1";
+            meta name="color-scheme" content="light dark";
+            title { (title) }
+            link rel="icon" href="data:,";
+            meta name="generator" content="Hocket";
+            style { (PreEscaped(palette::css())) @for style in styles { (PreEscaped(style)) } }
+        }
+    }
+}
+
+/// A choice that works without scripts; the first one is chosen.
+pub(crate) fn choice(name: &str, legend: &str, options: &[(&str, &str)]) -> Markup {
+    html! {
+        fieldset.choice {
+            legend.vh { (legend) }
+            @for (at, (value, words)) in options.iter().enumerate() {
+                @let id = format!("{name}-{value}");
+                input type="radio" name=(name) id=(id) checked[at == 0];
+                label for=(id) { (words) }
+            }
+        }
+    }
+}
+
+/// What lets the browser run a script and no other, as a source of its policy.
+pub(crate) fn script_source(script: &str) -> String {
+    format!("'sha256-{}'", base64(&Sha256::digest(script.as_bytes())))
+}
+
+const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// RFC 4648, section 4.
+fn base64(bytes: &[u8]) -> String {
+    let mut out = String::new();
+    for three in bytes.chunks(3) {
+        let byte = |at: usize| u32::from(three.get(at).copied().unwrap_or(0));
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for at in 0..4 {
+            let six = bits >> (18 - 6 * at) & 63;
+            out.push(if at <= three.len() { char::from(BASE64[six as usize]) } else { '=' });
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_that_of_the_standard() {
+        let texts = ["", "f", "fo", "foo", "foob", "fooba", "foobar"];
+        let coded = ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy"];
+        for (text, coded) in texts.iter().zip(coded) {
+            assert_eq!(base64(text.as_bytes()), coded);
+        }
+    }
+}
