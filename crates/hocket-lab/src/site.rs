@@ -208,7 +208,9 @@ impl<E, P: FnMut(&str, &str) -> Result<(), E>> Maker<P> {
                 return Ok(());
             }
             Err(why) => {
-                self.refuse(file, why);
+                // What to do then is said to those who measure; here the reason is enough.
+                let why = why.to_string();
+                self.refuse(file, why.split(';').next().unwrap_or_default());
                 return Ok(());
             }
         };

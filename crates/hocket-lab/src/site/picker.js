@@ -25,9 +25,9 @@
     return fits ? words : null;
   };
 
-  // Two that were judged, else the two latest that have a figure in common, else the two latest.
+  // The latest two that were judged, else the two latest that have a figure in common, else the two latest.
   const usual = () => {
-    const judged = pairs.find((pair) => pair.verdicts);
+    const [judged] = pairs.filter((pair) => pair.verdicts).sort((one, other) => one.now - other.now);
     if (judged) return [judged.before, judged.now];
     for (let now = 0; now < records.length; now++) {
       const names = new Set(records[now].figures.map((figure) => figure[0]));
