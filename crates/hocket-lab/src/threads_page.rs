@@ -9,10 +9,10 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::foreign::plain;
 use crate::numbers::{count, quantity, us};
-use crate::report::shared::{choice, head};
+use crate::page_parts::{PLAIN_STYLE, choice, head};
 
-/// What all pages use, and what this one needs besides.
-const STYLE: &str = concat!(include_str!("report/style.css"), include_str!("trace_page/style.css"));
+/// What this page needs besides, as that of a session's trace does.
+const OWN_STYLE: &str = include_str!("trace_page/style.css");
 /// Threads and pairs in a table.
 const MOST: usize = 100;
 /// What is shown before and after the longest wait, in parts of its length.
@@ -27,7 +27,7 @@ pub fn html(system: &SystemTrace) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
-            (head(&title, "", &[STYLE]))
+            (head(&title, "", &[PLAIN_STYLE, OWN_STYLE]))
             body {
                 (top(system))
                 main {

@@ -11,15 +11,11 @@ use super::{causes, distributions, machine, method, tables, timeline};
 use crate::foreign::plain;
 use crate::numbers::{count, counted, quantity};
 use crate::page_parts::plots::Drawn;
-use crate::page_parts::{STYLE, choice, head};
+use crate::page_parts::{STYLE, choice, head, script_source};
 use crate::record::{BenchRecord, SessionFacts, Variant};
 use crate::table::Table;
 
 const SCRIPT: &str = include_str!("script.js");
-
-/// Digest of [`SCRIPT`], so that the browser runs this script and no other, whatever text a
-/// record may hold. tests/report.rs computes it again and says the new one after a change.
-const SCRIPT_SHA256: &str = "sha256-rnuncuWUS3dlk71qWI29Ax8n/xzXGgcdXkiHCiT1vFQ=";
 
 /// How many variants get timelines; the record holds those of all.
 const MOST_TIMELINES: usize = 4;
@@ -35,10 +31,13 @@ pub fn html(record: &BenchRecord) -> String {
 pub(crate) fn html_with(record: &BenchRecord, way_back: &Markup) -> String {
     let analysis = Analysis::of(record);
     let headline = analysis.headline();
+    // The browser runs this script and no other, whatever text a record may hold.
+    let scripts = format!("script-src {}; ", script_source(SCRIPT));
+    let title = format!("{} – hocket bench", plain(&record.session.name));
     let page = html! {
         (DOCTYPE)
         html lang="en" {
-            (head(&format!("{} – hocket bench", plain(&record.session.name)), &format!("script-src '{SCRIPT_SHA256}'; "), &[STYLE]))
+            (head(&title, &scripts, &[STYLE]))
             body {
                 (top(&analysis, way_back))
                 main {

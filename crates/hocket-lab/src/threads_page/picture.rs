@@ -6,7 +6,7 @@ use std::ops::Range;
 use hocket_trace::system::{Did, Piece, SystemTrace};
 
 use crate::foreign::plain;
-use crate::report::shared::STRIPS;
+use crate::page_parts::palette::STRIPS;
 
 /// Columns of time.
 const COLUMNS: usize = 1000;
