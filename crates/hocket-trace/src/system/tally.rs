@@ -108,19 +108,26 @@ impl Tally {
         }
     }
 
-    /// The numbers of threads that have no name yet.
-    pub fn nameless(&self) -> Vec<i32> {
-        let nameless = |thread: &&ThreadSeen| thread.name.is_empty() && thread.tid > 0;
-        self.trace.threads.iter().filter(nameless).map(|thread| thread.tid).collect()
+    /// Threads that have no name yet, with their numbers. They may have ended meanwhile.
+    pub fn nameless(&self) -> Vec<(u32, i32)> {
+        let nameless = |(_, thread): &(u32, &ThreadSeen)| thread.name.is_empty() && thread.tid > 0;
+        let threads = (0..).zip(&self.trace.threads).filter(nameless);
+        threads.map(|(index, thread)| (index, thread.tid)).collect()
     }
 
-    /// Names a thread. A later name is that of a thread that took another.
+    /// Names the thread with this number. A later name is that of a thread that took another.
     pub fn name(&mut self, tid: i32, name: &str) {
         if let Some(index) = self.index.get(&tid) {
-            let seen = &mut self.trace.threads[*index as usize];
-            if seen.name != name {
-                name.clone_into(&mut seen.name);
-            }
+            self.name_at(*index, name);
+        }
+    }
+
+    /// Names the thread at this index.
+    pub fn name_at(&mut self, index: u32, name: &str) {
+        if let Some(seen) = self.trace.threads.get_mut(index as usize)
+            && seen.name != name
+        {
+            name.clone_into(&mut seen.name);
         }
     }
 

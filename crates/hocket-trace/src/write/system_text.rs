@@ -49,7 +49,7 @@ pub fn system_summary(system: &SystemTrace) -> String {
 fn summary(system: &SystemTrace, most: usize) -> String {
     let seconds = system.length_ns() as f64 / 1e9;
     let mut out = format!(
-        "{}: {seconds:.2} s, {} CPUs watched, {} events; {}\n",
+        "{}: {seconds:.2} s, {} CPUs, {} events; {}\n",
         one_line(&system.about.program),
         system.cpus.len(),
         system.events,
@@ -245,6 +245,6 @@ mod tests {
         }
         assert!(system_summary(&system).contains("  and 12 more threads\n"));
         let nothing = system_summary(&SystemTrace::default());
-        assert!(nothing.contains("0.00 s, 0 CPUs watched, 0 events"), "{nothing}");
+        assert!(nothing.contains("0.00 s, 0 CPUs, 0 events"), "{nothing}");
     }
 }

@@ -77,6 +77,10 @@ impl Watching {
         // Again: whatever began since the watch did is there twice, and counts once.
         for (tid, process) in program.threads() {
             tally.add_member(tid, process);
+            // It may sleep all the time, or end before its name is asked for.
+            if let Some(name) = program::name_of(tid) {
+                tally.name(tid, &name);
+            }
         }
         let (merge, events) = (Merge::default(), Vec::new());
         Ok(Watching { program, watch, alone, tally, merge, events, start_ns })
@@ -123,15 +127,20 @@ impl Watching {
         }
         let events = self.events.drain(..).map(|told| event(&told));
         self.merge.add(events, complete_ns as i64, |event| self.tally.add(event));
-        for tid in self.tally.nameless() {
+        for (index, tid) in self.tally.nameless() {
             if let Some(name) = self.watch.name_of(tid) {
-                self.tally.name(tid, name);
+                self.tally.name_at(index, name);
             }
         }
     }
 
-    /// The program's threads have the names that they have now, and those that slept all the time have one, too.
+    /// The program's threads have the names that they have now, and those that were only woken up have one, too.
     fn name(&mut self) {
+        for (index, tid) in self.tally.nameless() {
+            if let Some(name) = program::name_of(tid) {
+                self.tally.name_at(index, &name);
+            }
+        }
         for tid in self.tally.living() {
             if let Some(name) = program::name_of(tid) {
                 self.tally.name(tid, &name);
@@ -145,6 +154,9 @@ impl Watching {
             // One that has ended meanwhile, or may not be watched, is not seen; the limits say so.
             if self.watch.add_thread(tid).is_ok() {
                 self.tally.add_member(tid, process);
+                if let Some(name) = program::name_of(tid) {
+                    self.tally.name(tid, &name);
+                }
             }
         }
     }
