@@ -175,7 +175,7 @@ impl Piece {
 /// The longest piece.
 pub(super) const LONGEST: u32 = 65_536;
 /// A document is at most so long.
-const ROOM: u32 = 512 * 1024;
+const ROOM: u32 = 256 * 1024;
 /// Documents that a client has at a time.
 const KEPT: usize = 8;
 
@@ -184,7 +184,7 @@ const WRITES: ([(u32, u32); 5], u32) = ([(4096, 30), (4, 16), (2048, 8), (512, 6
 const READS: ([(u32, u32); 4], u32) = ([(4096, 44), (65_534, 7), (2048, 5), (16_384, 4)], 4_100);
 /// The same for the current mix, made up so that a write has 26 kB and a read 12 kB on average.
 const WRITES_NOW: ([(u32, u32); 2], u32) = ([(LONGEST, 36), (4096, 30)], 4_096);
-const READS_NOW: ([(u32, u32); 3], u32) = ([(LONGEST, 15), (4096, 45), (16_384, 5)], 4_096);
+const READS_NOW: ([(u32, u32); 3], u32) = ([(LONGEST, 19), (4096, 45), (16_384, 5)], 4_096);
 /// The trace's raw writes.
 const RAW: u32 = 65_475;
 
