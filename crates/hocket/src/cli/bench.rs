@@ -19,6 +19,7 @@ Examples:
   hocket bench sessions/worst-case-4.toml --disturb preview,compute:2 --record out/wc4.json
   hocket bench sessions/band.toml --schedule serial,lists,dataflow --policy off --frames 128
   hocket bench sessions/band.toml --policy off,idle-thread --disturb compute:4@siblings
+  hocket bench sessions/band.toml --policy off,all --counters
   hocket bench sessions/band.toml --policy off --baseline before.json")]
 pub struct BenchArgs {
     /// The session file, .dawproject or MIDI file; `-` reads a session from standard input.
