@@ -968,6 +968,6 @@ fn counters_of_an_unknown_core_give_no_ratio() {
 #[test]
 fn runs_with_and_without_counters_are_not_compared() {
     let (plain, counting) = (quiet(), with_counters());
-    let why = Baseline::of(&[counting], &plain).err().expect("refused").why;
+    let why = Baseline::of(&[counting], &plain).expect_err("refused").why;
     assert!(why.contains("hardware counters") && why.contains("on in the baseline"), "{why}");
 }

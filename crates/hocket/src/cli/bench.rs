@@ -21,6 +21,7 @@ Examples:
   hocket bench sessions/band.toml --schedule serial,lists,dataflow --policy off --frames 128
   hocket bench sessions/band.toml --policy off,idle-thread --disturb compute:4@siblings
   hocket bench sessions/worst-case-4.toml --frames 256 --fill 85%
+  hocket bench sessions/band.toml --policy off,all --counters
   hocket bench sessions/band.toml --policy off --baseline before.json")]
 pub struct BenchArgs {
     /// The session file, .dawproject or MIDI file; `-` reads a session from standard input.
