@@ -19,7 +19,8 @@
 //! [`process`] is for every CPU. `process_avx2` (x86-64 only) has one register for all four rows. Its caller knows
 //! that the CPU has AVX2. With registers of two rows nothing is gained, because left and right fill them already.
 
-use crate::block::Block;
+use crate::block::{Block, Processor};
+use crate::effects::compressor::Compressor;
 use crate::effects::eq::Eq;
 use crate::segment::{Ahead, Segmented};
 
@@ -31,6 +32,9 @@ pub const ABREAST: usize = 2;
 pub struct AbreastKey(u16);
 
 impl AbreastKey {
+    /// Compressors.
+    pub(crate) const COMPRESSOR: AbreastKey = AbreastKey(0x100);
+
     /// Equalisers with so many bands that are not off.
     pub(crate) fn eq(bands: usize) -> AbreastKey {
         AbreastKey(bands as u16)
@@ -48,6 +52,8 @@ impl AbreastKey {
 pub enum Abreast<'a> {
     /// The equaliser.
     Eq(&'a mut Segmented<Eq>),
+    /// The compressor without a key.
+    Compressor(&'a mut Segmented<Compressor>),
 }
 
 /// Both blocks, segment by segment; `$run` is what two effects do side by side. A macro, because a function takes the
@@ -70,13 +76,41 @@ macro_rules! segments {
     }};
 }
 
+/// What both do in a block; `$run` names the function of each effect.
+macro_rules! blocks {
+    ($pair:expr, $blocks:expr, $run:ident) => {{
+        let [block, beside] = $blocks;
+        match $pair {
+            [Abreast::Eq(one), Abreast::Eq(other)] => {
+                segments!([one, other], [block, beside], Eq::$run)
+            }
+            [Abreast::Compressor(one), Abreast::Compressor(other)] => {
+                segments!([one, other], [block, beside], Compressor::$run)
+            }
+            [one, other] => {
+                one.alone(block);
+                other.alone(beside);
+            }
+        }
+    }};
+}
+
+impl Abreast<'_> {
+    fn alone(self, block: &mut Block<'_>) {
+        match self {
+            Abreast::Eq(eq) => eq.process(block),
+            Abreast::Compressor(compressor) => compressor.process(block),
+        }
+    }
+}
+
 /// Processes a block of each: what both [`Processor::process`](crate::Processor::process) would do, with the same bits.
+/// Effects of different kinds run one after the other.
 ///
-/// Shape: both blocks are stereo and have the same length. Thread: worker, inside a block. No allocation, lock or system
-/// call. Cost: about that of both by themselves. For tests, and where another CPU shows more.
-pub fn process(pair: [Abreast<'_>; ABREAST], [block, beside]: [&mut Block<'_>; ABREAST]) {
-    let [Abreast::Eq(one), Abreast::Eq(other)] = pair;
-    segments!([one, other], [block, beside], Eq::run_abreast);
+/// Shape: both blocks are stereo, have the same length, and no side chain. Thread: worker, inside a block. No allocation,
+/// lock or system call. Cost: about that of both by themselves. For tests, and where another CPU shows more.
+pub fn process(pair: [Abreast<'_>; ABREAST], blocks: [&mut Block<'_>; ABREAST]) {
+    blocks!(pair, blocks, run_abreast);
 }
 
 /// As [`process`]. Cost: about half of both by themselves.
@@ -85,7 +119,6 @@ pub fn process(pair: [Abreast<'_>; ABREAST], [block, beside]: [&mut Block<'_>; A
 /// The CPU has AVX2.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-pub fn process_avx2(pair: [Abreast<'_>; ABREAST], [block, beside]: [&mut Block<'_>; ABREAST]) {
-    let [Abreast::Eq(one), Abreast::Eq(other)] = pair;
-    segments!([one, other], [block, beside], Eq::run_abreast_avx2);
+pub fn process_avx2(pair: [Abreast<'_>; ABREAST], blocks: [&mut Block<'_>; ABREAST]) {
+    blocks!(pair, blocks, run_abreast_avx2);
 }
