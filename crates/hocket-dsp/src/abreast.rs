@@ -20,6 +20,7 @@
 //! that the CPU has AVX2. With registers of two rows nothing is gained, because left and right fill them already.
 
 use crate::block::{Block, Processor};
+use crate::effects::amp::Amp;
 use crate::effects::compressor::Compressor;
 use crate::effects::eq::Eq;
 use crate::segment::{Ahead, Segmented};
@@ -40,6 +41,11 @@ impl AbreastKey {
         AbreastKey(bands as u16)
     }
 
+    /// Amplifiers that distort at so many times the sample rate.
+    pub(crate) fn amp(oversampling: usize) -> AbreastKey {
+        AbreastKey(0x200 + oversampling as u16)
+    }
+
     /// Another number for each key.
     pub fn number(self) -> u16 {
         self.0
@@ -54,6 +60,8 @@ pub enum Abreast<'a> {
     Eq(&'a mut Segmented<Eq>),
     /// The compressor without a key.
     Compressor(&'a mut Segmented<Compressor>),
+    /// The amplifier.
+    Amp(&'a mut Segmented<Amp>),
 }
 
 /// Both blocks, segment by segment; `$run` is what two effects do side by side. A macro, because a function takes the
@@ -87,6 +95,9 @@ macro_rules! blocks {
             [Abreast::Compressor(one), Abreast::Compressor(other)] => {
                 segments!([one, other], [block, beside], Compressor::$run)
             }
+            [Abreast::Amp(one), Abreast::Amp(other)] => {
+                segments!([one, other], [block, beside], Amp::$run)
+            }
             [one, other] => {
                 one.alone(block);
                 other.alone(beside);
@@ -100,6 +111,7 @@ impl Abreast<'_> {
         match self {
             Abreast::Eq(eq) => eq.process(block),
             Abreast::Compressor(compressor) => compressor.process(block),
+            Abreast::Amp(amp) => amp.process(block),
         }
     }
 }
@@ -121,4 +133,48 @@ pub fn process(pair: [Abreast<'_>; ABREAST], blocks: [&mut Block<'_>; ABREAST]) 
 #[target_feature(enable = "avx2")]
 pub fn process_avx2(pair: [Abreast<'_>; ABREAST], blocks: [&mut Block<'_>; ABREAST]) {
     blocks!(pair, blocks, run_abreast_avx2);
+}
+
+/// What kernels with one register for four rows share.
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod avx2 {
+    use std::arch::x86_64::{
+        __m128, __m128d, __m256d, _mm_andnot_ps, _mm_cmplt_ps, _mm_cvtsd_f64, _mm_cvtss_f32,
+        _mm_set1_ps, _mm_shuffle_ps, _mm_unpackhi_pd, _mm256_castpd256_pd128, _mm256_cvtpd_ps,
+        _mm256_extractf128_pd,
+    };
+
+    use crate::math;
+
+    /// [`math::narrow`] of all rows.
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    pub(crate) fn narrow(y: __m256d) -> __m128 {
+        let y = _mm256_cvtpd_ps(y);
+        let size = _mm_andnot_ps(_mm_set1_ps(-0.0), y);
+        // What is no number is not small, so it stays.
+        _mm_andnot_ps(_mm_cmplt_ps(size, _mm_set1_ps(math::NOTHING)), y)
+    }
+
+    /// One sample of each row.
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    pub(crate) fn samples(y: __m128) -> [f32; 4] {
+        let [b, c, d]: [__m128; 3] =
+            [_mm_shuffle_ps::<1>(y, y), _mm_shuffle_ps::<2>(y, y), _mm_shuffle_ps::<3>(y, y)];
+        [_mm_cvtss_f32(y), _mm_cvtss_f32(b), _mm_cvtss_f32(c), _mm_cvtss_f32(d)]
+    }
+
+    /// Left and right of the first signal, left and right of the second one.
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    pub(crate) fn pair(rows: __m256d) -> [[f64; 2]; 2] {
+        [sides(_mm256_castpd256_pd128(rows)), sides(_mm256_extractf128_pd::<1>(rows))]
+    }
+
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn sides(rows: __m128d) -> [f64; 2] {
+        [_mm_cvtsd_f64(rows), _mm_cvtsd_f64(_mm_unpackhi_pd(rows, rows))]
+    }
 }

@@ -59,6 +59,7 @@ impl Fir {
     }
 
     /// Where the next `frames` input samples go.
+    #[inline(always)]
     fn input(&mut self, frames: usize) -> &mut [f32] {
         let history = self.history();
         &mut self.buffer[history..history + frames]
@@ -66,6 +67,7 @@ impl Fir {
 
     /// Filters the samples put into [`Fir::input`]; then the caller reads what it needs of the
     /// buffer and calls [`Fir::keep_history`].
+    #[inline(always)]
     fn run(&self, out: &mut [f32]) {
         const TILE: usize = 16;
         let mut at = 0;
@@ -90,6 +92,7 @@ impl Fir {
         }
     }
 
+    #[inline(always)]
     fn keep_history(&mut self, frames: usize) {
         let history = self.history();
         rows::shift_down(&mut self.buffer[..frames + history], frames);
@@ -127,6 +130,7 @@ impl Stage {
     }
 
     /// Doubles `low` into `high`, which is twice as long.
+    #[inline(always)]
     fn up(&mut self, low: &[f32], high: &mut [f32]) {
         let frames = low.len();
         rows::copy(self.up.input(frames), low);
@@ -141,6 +145,7 @@ impl Stage {
     }
 
     /// Halves `high` into `low`.
+    #[inline(always)]
     fn down(&mut self, high: &[f32], low: &mut [f32]) {
         let frames = low.len();
         let odd = &mut self.odd[self.half..self.half + frames];
@@ -158,6 +163,7 @@ impl Stage {
         self.delay_by_one(low);
     }
 
+    #[inline(always)]
     fn delay_by_one(&mut self, low: &mut [f32]) {
         if let Some(kept) = &mut self.pad {
             for sample in low {
@@ -230,6 +236,7 @@ impl Oversampler {
 
     /// First half of [`Oversampler::process`]: the piece at the high rate, to be worked on in
     /// place before [`Oversampler::lower`].
+    #[inline(always)]
     pub fn raise(&mut self, row: &[f32]) -> &mut [f32] {
         let frames = row.len();
         rows::copy(&mut self.rows[0][..frames], row);
@@ -242,6 +249,7 @@ impl Oversampler {
     }
 
     /// Second half of [`Oversampler::process`]; `row` is as long as the one that was raised.
+    #[inline(always)]
     pub fn lower(&mut self, row: &mut [f32]) {
         let frames = row.len();
         for (n, stage) in self.stages.iter_mut().enumerate().rev() {

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Stereo, event, index, noise, run_with, stereo_noise};
-use hocket_dsp::{Block, Bypass, Processor, StereoMut, TimedChange, abreast, kind};
+use hocket_dsp::{Block, Bypass, Param, Processor, StereoMut, TimedChange, abreast, kind};
 
 const FRAMES: usize = 4000;
 const RATE_HZ: u32 = 48_000;
@@ -19,7 +19,11 @@ struct Side {
 
 impl Side {
     fn new(values: Vec<f32>, input: Stereo) -> Side {
-        let kind = kind("eq").unwrap();
+        Side::of("eq", values, input)
+    }
+
+    fn of(name: &str, values: Vec<f32>, input: Stereo) -> Side {
+        let kind = kind(name).unwrap();
         let build = Box::new(move || (kind.build)(&values, RATE_HZ));
         Side { build, input, events: Vec::new() }
     }
@@ -35,6 +39,37 @@ impl Side {
         });
         Side { build, ..self }
     }
+}
+
+/// The effects besides the equaliser that run abreast.
+const OTHERS: [&str; 1] = ["compressor"];
+
+/// Every parameter somewhere in its range.
+fn anywhere(name: &str, seed: u32) -> Vec<f32> {
+    let params = kind(name).unwrap().params;
+    let places = noise(params.len(), 77 * seed + 1);
+    let value =
+        |(param, place): (&Param, f32)| param.min + (param.max - param.min) * (0.5 + 0.5 * place);
+    params.iter().zip(places).map(value).collect()
+}
+
+/// Changes of every parameter, at frames that meet no border, some at the same frame and some that are no number.
+fn changes(name: &str, seed: u32) -> Vec<TimedChange> {
+    let params = kind(name).unwrap().params;
+    let places = noise(12 * params.len(), seed);
+    let mut changes: Vec<TimedChange> = places
+        .chunks_exact(2)
+        .enumerate()
+        .map(|(n, at)| {
+            let param = &params[n % params.len()];
+            let value = param.min + (param.max - param.min) * (0.5 + 0.5 * at[1]);
+            let value = if n % 11 == 10 { f32::NAN } else { value };
+            let frame = ((0.5 + 0.5 * at[0]) * FRAMES as f32) as u32;
+            event(frame / 7 * 7, (n % params.len()) as u16, value)
+        })
+        .collect();
+    changes.sort_by_key(|change| change.frame);
+    changes
 }
 
 /// An equaliser with so many bands on, the others off, each at another place for another seed.
@@ -127,6 +162,9 @@ fn check(one: &Side, other: &Side, what: &str) -> usize {
     of_64
 }
 
+const INFINITE: [f32; 4] = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MAX];
+const TINY: [f32; 6] = [-0.0, 0.0, 1e-40, -1e-44, f32::MIN_POSITIVE, -f32::MIN_POSITIVE];
+
 /// Noise whose samples from 500 on are such that a filter may stumble over them.
 fn hostile(seed: u32, samples: &[f32]) -> Stereo {
     let mut input = stereo_noise(FRAMES, seed);
@@ -150,6 +188,65 @@ fn every_number_of_bands_and_every_shape() {
 }
 
 #[test]
+fn other_effects_with_any_settings_and_with_changes_on_one_side_and_on_both() {
+    for name in OTHERS {
+        for seed in 0..24 {
+            let side = |seed: u32| Side::of(name, anywhere(name, seed), stereo_noise(FRAMES, seed));
+            let what = format!("{name}, seed {seed}");
+            let together = check(&side(seed), &side(seed + 50), &what);
+            assert_eq!(together, FRAMES.div_ceil(64), "{what}");
+            let moving = || side(seed).with(changes(name, seed));
+            check(&moving(), &side(seed + 50), &format!("{what}, one glides"));
+            check(&side(seed + 50), &moving(), &format!("{what}, the other glides"));
+            let beside = side(seed + 50).with(changes(name, seed + 9));
+            check(&moving(), &beside, &format!("{what}, both glide"));
+        }
+    }
+}
+
+#[test]
+fn other_effects_with_numbers_that_are_none_or_hardly_any() {
+    for name in OTHERS {
+        for samples in [&INFINITE[..1], &INFINITE[1..2], &INFINITE[2..], &TINY[..]] {
+            let one = Side::of(name, anywhere(name, 3), hostile(3, samples));
+            let other = Side::of(name, anywhere(name, 4), stereo_noise(FRAMES, 4));
+            check(&one, &other, &format!("{name}, {samples:?}"));
+            check(&other, &one, &format!("{name}, {samples:?} on the other side"));
+        }
+        for one in &quiet() {
+            for other in &quiet() {
+                let one = Side::of(name, anywhere(name, 5), one.clone());
+                let other = Side::of(name, anywhere(name, 6), other.clone());
+                check(&one, &other, &format!("{name}, silence and tails"));
+            }
+        }
+    }
+}
+
+#[test]
+fn other_effects_with_a_bypass_that_is_switched() {
+    for name in OTHERS {
+        let side = |seed: u32| Side::of(name, anywhere(name, seed), stereo_noise(FRAMES, seed));
+        let one = || side(1).bypassed(false).with(switches(0));
+        let together = check(&one(), &side(3), &format!("{name}, one can be bypassed"));
+        assert!((1..FRAMES / 64).contains(&together), "{name}: {together} blocks abreast");
+        let other = side(2).bypassed(true).with(switches(40));
+        check(&one(), &other, &format!("{name}, both can be bypassed"));
+    }
+}
+
+#[test]
+fn effects_of_different_kinds_run_one_after_the_other() {
+    let eq = Side::new(eq(3, 1), stereo_noise(FRAMES, 1)).with(glides(0));
+    for name in OTHERS {
+        let other =
+            Side::of(name, anywhere(name, 2), stereo_noise(FRAMES, 2)).with(changes(name, 2));
+        check(&eq, &other, name);
+        check(&other, &eq, name);
+    }
+}
+
+#[test]
 fn bands_that_differ_in_number() {
     for (bands, beside) in [(0, 4), (1, 3), (4, 2)] {
         let one = Side::new(eq(bands, 1), stereo_noise(FRAMES, 1));
@@ -160,8 +257,6 @@ fn bands_that_differ_in_number() {
 
 #[test]
 fn numbers_that_are_none_or_hardly_any_stay_on_their_side() {
-    const INFINITE: [f32; 4] = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MAX];
-    const TINY: [f32; 6] = [-0.0, 0.0, 1e-40, -1e-44, f32::MIN_POSITIVE, -f32::MIN_POSITIVE];
     for samples in [&INFINITE[..1], &INFINITE[1..2], &INFINITE[2..], &TINY[..], &[]] {
         for bands in 1..=4 {
             let one = Side::new(eq(bands, 5), hostile(3, samples));
@@ -172,15 +267,19 @@ fn numbers_that_are_none_or_hardly_any_stay_on_their_side() {
     }
 }
 
-#[test]
-fn silence_of_either_sign_and_tails() {
+/// Silence, and signals that end or are hardly there.
+fn quiet() -> [Stereo; 4] {
     let mut tail = Stereo::impulse(FRAMES, 3);
     tail.right.iter_mut().for_each(|sample| *sample *= 1e-19);
     let minus = Stereo::mono(vec![-0.0; FRAMES]);
     let subnormal = Stereo::mono(noise(FRAMES, 9).iter().map(|sample| sample * 1e-39).collect());
-    let inputs = [tail, minus, subnormal, Stereo::silence(FRAMES)];
-    for one in &inputs {
-        for other in &inputs {
+    [tail, minus, subnormal, Stereo::silence(FRAMES)]
+}
+
+#[test]
+fn silence_of_either_sign_and_tails() {
+    for one in &quiet() {
+        for other in &quiet() {
             let one = Side::new(eq(4, 1), one.clone());
             let other = Side::new(eq(4, 2), other.clone());
             check(&one, &other, "silence and tails");
@@ -216,12 +315,14 @@ fn glides_and_changes_of_shape_on_one_side_and_on_both() {
     check(&moving, &beside, "both glide");
 }
 
+/// Switches of a bypass.
+fn switches(seed: u32) -> Vec<TimedChange> {
+    let switch = |(frame, value)| event(frame + seed, Bypass::PARAM, value);
+    [(200, 1.0), (210, 0.0), (1000, 1.0), (3333, 0.0)].map(switch).to_vec()
+}
+
 #[test]
 fn a_bypass_that_is_switched() {
-    let switches = |seed: u32| {
-        let switch = |(frame, value)| event(frame + seed, Bypass::PARAM, value);
-        [(200, 1.0), (210, 0.0), (1000, 1.0), (3333, 0.0)].map(switch).to_vec()
-    };
     let one = Side::new(eq(3, 1), stereo_noise(FRAMES, 1)).bypassed(false).with(switches(0));
     let other = Side::new(eq(3, 2), stereo_noise(FRAMES, 2)).bypassed(true).with(switches(40));
     let bare = Side::new(eq(3, 3), stereo_noise(FRAMES, 3));

@@ -259,7 +259,9 @@ impl Limiter {
         self.at = delay(&mut self.delayed, self.at, sides, length);
         let factors = factors.as_flattened();
         for (row, side) in [rows.left, rows.right].into_iter().zip(&*sides) {
-            for (((sample, late), factor), ceiling) in row.iter_mut().zip(side).zip(factors).zip(&*ceiling) {
+            for (((sample, late), factor), ceiling) in
+                row.iter_mut().zip(side).zip(factors).zip(&*ceiling)
+            {
                 *sample = (late * factor).clamp(-1.0, 1.0) * ceiling;
             }
         }

@@ -190,7 +190,7 @@ fn stereo(rows: &mut Rows, frames: usize) -> StereoMut<'_> {
 
 #[cfg(test)]
 mod tests {
-    use hocket_dsp::{Change, Processor, TimedChange, kind};
+    use hocket_dsp::{Change, Kind, Processor, TimedChange, kind};
 
     use super::*;
 
@@ -246,13 +246,20 @@ mod tests {
             values
         }
 
+        /// Settings of a kind: equalisers with so many bands, others anywhere.
+        fn settings(&mut self, kind: &Kind, bands: usize) -> Vec<f32> {
+            if kind.name == "eq" {
+                return self.eq(bands);
+            }
+            kind.params.iter().map(|param| self.between(param.min, param.max)).collect()
+        }
+
         /// Changes in a block, sorted; mostly none.
-        fn changes(&mut self, frames: usize) -> Vec<TimedChange> {
+        fn changes(&mut self, kind: &Kind, frames: usize) -> Vec<TimedChange> {
             let count = if self.below(8) == 0 { 1 + self.below(3) } else { 0 };
-            let eq = kind("eq").unwrap();
             let mut change = || {
-                let index = self.below(eq.params.len());
-                let param = &eq.params[index];
+                let index = self.below(kind.params.len());
+                let param = &kind.params[index];
                 let value = self.between(param.min, param.max).round();
                 let change = Change::Param { index: index as u16, value };
                 TimedChange { frame: self.below(frames) as u32, change }
@@ -297,18 +304,21 @@ mod tests {
 
     #[test]
     fn every_set_of_instructions_gives_the_bits_of_each_processor_alone() {
+        let cases =
+            ["eq", "compressor"].into_iter().flat_map(|name| (0..60).map(move |seed| (name, seed)));
         for kernel in kernels() {
-            for seed in 0..60 {
+            for (name, seed) in cases.clone() {
+                let kind = kind(name).unwrap();
                 let mut random = Random(seed);
                 let bands = random.below(5);
                 let beside = if random.below(4) == 0 { random.below(5) } else { bands };
-                let values = [random.eq(bands), random.eq(beside)];
-                let build = |values: &Vec<f32>| (kind("eq").unwrap().build)(values, RATE_HZ);
+                let values = [random.settings(kind, bands), random.settings(kind, beside)];
+                let build = |values: &Vec<f32>| (kind.build)(values, RATE_HZ);
                 let [mut one, mut other] = values.each_ref().map(build);
                 let mut alone = values.each_ref().map(build);
                 for number in 0..120 {
                     let frames = 1 + random.below(100);
-                    let events = [random.changes(frames), random.changes(frames)];
+                    let events = [random.changes(kind, frames), random.changes(kind, frames)];
                     let mut expected = [rows(&mut random, frames), rows(&mut random, frames)];
                     let [mut got, mut got_beside] = expected.clone();
                     for ((alone, rows), events) in alone.iter_mut().zip(&mut expected).zip(&events)
@@ -323,7 +333,7 @@ mod tests {
                     kernel.process(both, blocks);
                     contain(one.as_mut(), &got);
                     contain(other.as_mut(), &got_beside);
-                    let place = format!("{kernel:?}, seed {seed}, block {number}");
+                    let place = format!("{kernel:?}, {name}, seed {seed}, block {number}");
                     assert!(!differs(&got, &expected[0]), "{place}");
                     assert!(!differs(&got_beside, &expected[1]), "{place}, the second one");
                 }

@@ -109,13 +109,12 @@ fn step(c: &[[f64; ROWS]; 5], [first, second]: &mut [[f64; ROWS]; 2], y: &mut [f
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
     use std::arch::x86_64::{
-        __m128, __m128d, __m256d, _mm_andnot_ps, _mm_cmplt_ps, _mm_cvtsd_f64, _mm_cvtss_f32,
-        _mm_set1_ps, _mm_setr_ps, _mm_shuffle_ps, _mm_unpackhi_pd, _mm256_add_pd,
-        _mm256_castpd256_pd128, _mm256_cvtpd_ps, _mm256_cvtps_pd, _mm256_extractf128_pd,
-        _mm256_mul_pd, _mm256_setr_pd, _mm256_sub_pd,
+        __m256d, _mm_setr_ps, _mm256_add_pd, _mm256_cvtps_pd, _mm256_mul_pd, _mm256_setr_pd,
+        _mm256_sub_pd,
     };
 
-    use super::{ABREAST, Eq, StereoMut, math};
+    use super::{ABREAST, Eq, StereoMut};
+    use crate::abreast::avx2::{narrow, pair, samples};
 
     /// As [`super::still`].
     #[target_feature(enable = "avx2")]
@@ -141,33 +140,14 @@ mod avx2 {
                 *first = _mm256_sub_pd(sum, _mm256_mul_pd(c[3], y));
                 *second = _mm256_sub_pd(_mm256_mul_pd(c[2], x), _mm256_mul_pd(c[4], y));
             }
-            [*a, *b, *c, *d] = narrow(y);
+            [*a, *b, *c, *d] = samples(narrow(y));
         }
         for (n, state) in states.into_iter().enumerate() {
             for (k, rows) in state.into_iter().enumerate() {
-                let rest = _mm256_extractf128_pd::<1>(rows);
-                one.bands[one.active[n]].state[k] = pair(_mm256_castpd256_pd128(rows));
-                other.bands[other.active[n]].state[k] = pair(rest);
+                let [first, second] = pair(rows);
+                one.bands[one.active[n]].state[k] = first;
+                other.bands[other.active[n]].state[k] = second;
             }
         }
-    }
-
-    /// [`math::narrow`] of all rows.
-    #[target_feature(enable = "avx2")]
-    #[inline]
-    fn narrow(y: __m256d) -> [f32; 4] {
-        let y = _mm256_cvtpd_ps(y);
-        let size = _mm_andnot_ps(_mm_set1_ps(-0.0), y);
-        // What is no number is not small, so it stays.
-        let y = _mm_andnot_ps(_mm_cmplt_ps(size, _mm_set1_ps(math::NOTHING)), y);
-        let [b, c, d]: [__m128; 3] =
-            [_mm_shuffle_ps::<1>(y, y), _mm_shuffle_ps::<2>(y, y), _mm_shuffle_ps::<3>(y, y)];
-        [_mm_cvtss_f32(y), _mm_cvtss_f32(b), _mm_cvtss_f32(c), _mm_cvtss_f32(d)]
-    }
-
-    #[target_feature(enable = "avx2")]
-    #[inline]
-    fn pair(rows: __m128d) -> [f64; 2] {
-        [_mm_cvtsd_f64(rows), _mm_cvtsd_f64(_mm_unpackhi_pd(rows, rows))]
     }
 }
