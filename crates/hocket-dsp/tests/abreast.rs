@@ -3,8 +3,12 @@
 
 mod common;
 
+use std::collections::HashSet;
+
 use common::{Stereo, event, index, noise, run_with, stereo_noise};
-use hocket_dsp::{Block, Bypass, Param, Processor, StereoMut, TimedChange, abreast, kind};
+use hocket_dsp::{
+    AbreastKey, Block, Bypass, Param, Processor, StereoMut, TimedChange, abreast, kind,
+};
 
 const FRAMES: usize = 4000;
 const RATE_HZ: u32 = 48_000;
@@ -42,7 +46,7 @@ impl Side {
 }
 
 /// The effects besides the equaliser that run abreast.
-const OTHERS: [&str; 1] = ["compressor"];
+const OTHERS: [&str; 2] = ["compressor", "amp"];
 
 /// Every parameter somewhere in its range.
 fn anywhere(name: &str, seed: u32) -> Vec<f32> {
@@ -353,14 +357,28 @@ fn processors_that_run_alone_for_a_while_and_then_abreast() {
 }
 
 #[test]
-fn only_equalisers_with_as_many_bands_have_the_same_key() {
+fn only_effects_that_compute_the_same_have_the_same_key() {
     let key = |bands, seed| (kind("eq").unwrap().build)(&eq(bands, seed), RATE_HZ).abreast_key();
     assert_eq!(key(3, 1), key(3, 2));
     assert_ne!(key(3, 1), key(4, 1));
     assert_eq!(key(0, 1), None);
     let bypass = Bypass::new((kind("eq").unwrap().build)(&eq(3, 1), RATE_HZ), RATE_HZ, true);
     assert_eq!(bypass.abreast_key(), key(3, 1));
-    let limiter = kind("limiter").unwrap();
-    let limiter = (limiter.build)(&limiter.defaults(), RATE_HZ);
-    assert_eq!(Bypass::new(limiter, RATE_HZ, false).abreast_key(), None);
+    let built = |name, settings: &[(&str, f32)]| common::build(name, RATE_HZ, settings);
+    let amp = |times| built("amp", &[("oversampling", times)]).abreast_key();
+    assert_eq!(amp(4.0), amp(5.0));
+    assert_ne!(amp(4.0), amp(8.0));
+    let compressor = built("compressor", &[]).abreast_key();
+    assert_eq!(compressor, built("compressor", &[("ratio", 9.0)]).abreast_key());
+    let keys = [key(1, 1), key(2, 1), key(3, 1), key(4, 1), compressor, amp(1.0), amp(4.0)];
+    let numbers: HashSet<u16> = keys.into_iter().flatten().map(AbreastKey::number).collect();
+    assert_eq!(numbers.len(), keys.len());
+    assert_eq!(built("limiter", &[]).abreast_key(), None);
+}
+
+#[test]
+fn a_bypass_inside_another_one_runs_alone_if_both_keep_the_dry_signal() {
+    let amp = || Side::of("amp", anywhere("amp", 1), stereo_noise(FRAMES, 1));
+    let twice = || amp().bypassed(false).bypassed(false).with(switches(0));
+    assert_eq!(check(&twice(), &amp(), "bypassed twice"), 0);
 }

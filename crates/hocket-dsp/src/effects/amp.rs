@@ -18,7 +18,7 @@
 
 mod abreast;
 
-use crate::abreast::{Abreast, AbreastKey};
+use crate::abreast::{Abreast, AbreastKey, Lane};
 use crate::biquad::{Coefficients, Shape, step as biquad_step};
 use crate::block::{StereoMut, StereoRef};
 use crate::effects::{Row, row_of};
@@ -443,7 +443,7 @@ impl Effect for Amp {
     }
 
     fn abreast(this: &mut Segmented<Amp>) -> Option<Abreast<'_>> {
-        Some(Abreast::Amp(this))
+        Some(Lane::Amp(this).into())
     }
 
     fn latency_frames(&self) -> u32 {

@@ -11,7 +11,7 @@ mod abreast;
 
 use std::f64::consts::LOG2_10;
 
-use crate::abreast::{Abreast, AbreastKey};
+use crate::abreast::{Abreast, AbreastKey, Lane};
 use crate::block::{StereoMut, StereoRef};
 use crate::effects::{Row, row_of};
 use crate::kinds::Param;
@@ -224,7 +224,7 @@ impl Effect for Compressor {
     }
 
     fn abreast(this: &mut Segmented<Compressor>) -> Option<Abreast<'_>> {
-        Some(Abreast::Compressor(this))
+        Some(Lane::Compressor(this).into())
     }
 
     fn reset(&mut self) {

@@ -12,7 +12,7 @@ mod abreast;
 
 use std::f64::consts::LN_2;
 
-use crate::abreast::{Abreast, AbreastKey};
+use crate::abreast::{Abreast, AbreastKey, Lane};
 use crate::biquad::{Biquad, Coefficients, Shape};
 use crate::block::{StereoMut, StereoRef};
 use crate::kinds::{Param, value};
@@ -318,7 +318,7 @@ impl Effect for Eq {
     }
 
     fn abreast(this: &mut Segmented<Eq>) -> Option<Abreast<'_>> {
-        Some(Abreast::Eq(this))
+        Some(Lane::Eq(this).into())
     }
 
     fn reset(&mut self) {

@@ -38,8 +38,8 @@ impl Amp {
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
     use std::arch::x86_64::{
-        __m256d, _mm256_add_pd, _mm256_cvtps_pd, _mm256_mul_pd, _mm256_setr_pd, _mm256_sub_pd,
-        _mm_mul_ps, _mm_setr_ps,
+        __m256d, _mm_mul_ps, _mm_setr_ps, _mm256_add_pd, _mm256_cvtps_pd, _mm256_mul_pd,
+        _mm256_setr_pd, _mm256_sub_pd,
     };
 
     use super::{ABREAST, Amp, StereoMut};
@@ -139,10 +139,7 @@ mod avx2 {
     }
 
     #[target_feature(enable = "avx2")]
-    fn distort(
-        [one, other]: [&mut Amp; ABREAST],
-        [first, second]: [&mut StereoMut<'_>; ABREAST],
-    ) {
+    fn distort([one, other]: [&mut Amp; ABREAST], [first, second]: [&mut StereoMut<'_>; ABREAST]) {
         let (stages, beside) = (&mut one.stages, &mut other.stages);
         let [over_a, over_b] = &mut one.over;
         let [over_c, over_d] = &mut other.over;
@@ -185,7 +182,8 @@ mod avx2 {
     #[target_feature(enable = "avx2")]
     fn tone_cabinet_level([one, other]: [&mut Amp; ABREAST], [first, second]: Rows<'_>) {
         let frames = first.left.len();
-        let parts = [row_of(&mut one.cabinet_part, frames), row_of(&mut other.cabinet_part, frames)];
+        let parts =
+            [row_of(&mut one.cabinet_part, frames), row_of(&mut other.cabinet_part, frames)];
         let levels = [row_of(&mut one.level, frames), row_of(&mut other.level, frames)];
         let tone_c = filters(&one.tone_stack.current, &other.tone_stack.current);
         let mut tone_state = states(&one.tone_state, &other.tone_state);
@@ -203,8 +201,7 @@ mod avx2 {
             }
             let part = each(f64::from(parts[0][i]), f64::from(parts[1][i]));
             let y = _mm256_add_pd(plain, _mm256_mul_pd(_mm256_sub_pd(boxed, plain), part));
-            let level =
-                _mm_setr_ps(levels[0][i], levels[0][i], levels[1][i], levels[1][i]);
+            let level = _mm_setr_ps(levels[0][i], levels[0][i], levels[1][i], levels[1][i]);
             [*a, *b, *c, *d] = samples(_mm_mul_ps(narrow(y), level));
         }
         keep(tone_state, &mut one.tone_state, &mut other.tone_state);
