@@ -2,7 +2,7 @@
 //!
 //! A recursive filter waits for its own output, so most of a vector stays empty with one signal. The equaliser and the
 //! amplifier fill half of it with left and right. Two signals fill it, and they do not depend on each other. A compressor's
-//! smoothing waits for itself as well: of two compressors, one works while the other one waits. What waits for nothing gets
+//! smoothing and a correlation meter's sums wait for themselves as well: of two, one works while the other one waits. What waits for nothing gets
 //! wider registers. Every row gets the operations that it would get alone, in the same order, so the bits are the same.
 //! Nothing here multiplies and adds in one step: that rounds once where the processor alone rounds twice.
 //!
@@ -28,6 +28,7 @@ use crate::block::{Block, Processor};
 use crate::delay_line::DelayLine;
 use crate::effects::amp::Amp;
 use crate::effects::compressor::Compressor;
+use crate::effects::correlation::Correlation;
 use crate::effects::eq::Eq;
 use crate::segment::{Ahead, Segmented};
 
@@ -52,6 +53,11 @@ impl AbreastKey {
         AbreastKey(0x200 + oversampling as u16)
     }
 
+    /// Correlation meters with so many groups of windows.
+    pub(crate) fn correlation(groups: usize) -> AbreastKey {
+        AbreastKey(0x300 + groups as u16)
+    }
+
     /// Another number for each key.
     pub fn number(self) -> u16 {
         self.0
@@ -73,6 +79,7 @@ pub(crate) enum Lane<'a> {
     /// Without a key.
     Compressor(&'a mut Segmented<Compressor>),
     Amp(&'a mut Segmented<Amp>),
+    Correlation(&'a mut Segmented<Correlation>),
 }
 
 impl<'a> From<Lane<'a>> for Abreast<'a> {
@@ -104,6 +111,7 @@ impl Lane<'_> {
             Lane::Eq(eq) => eq.process(block),
             Lane::Compressor(compressor) => compressor.process(block),
             Lane::Amp(amp) => amp.process(block),
+            Lane::Correlation(meter) => meter.process(block),
         }
     }
 }
@@ -141,6 +149,9 @@ macro_rules! blocks {
             }
             [Lane::Amp(one), Lane::Amp(other)] => {
                 segments!([one, other], [block, beside], Amp::$run)
+            }
+            [Lane::Correlation(one), Lane::Correlation(other)] => {
+                segments!([one, other], [block, beside], Correlation::$run)
             }
             [one, other] => {
                 one.alone(block);

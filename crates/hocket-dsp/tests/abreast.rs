@@ -46,7 +46,7 @@ impl Side {
 }
 
 /// The effects besides the equaliser that run abreast.
-const OTHERS: [&str; 2] = ["compressor", "amp"];
+const OTHERS: [&str; 3] = ["compressor", "amp", "correlation"];
 
 /// Every parameter somewhere in its range.
 fn anywhere(name: &str, seed: u32) -> Vec<f32> {
@@ -92,21 +92,33 @@ fn eq(bands: usize, seed: u32) -> Vec<f32> {
     values
 }
 
-fn out_of(side: &Side) -> Stereo {
-    run_with(&mut *(side.build)(), &side.input, None, &[FRAMES], &side.events)
+/// What one put out, and the bits of what its meter shows then.
+#[derive(Clone)]
+struct Out {
+    rows: Stereo,
+    reading: Option<u32>,
+}
+
+fn reading(processor: &dyn Processor) -> Option<u32> {
+    processor.reading().map(f32::to_bits)
+}
+
+fn out_of(side: &Side) -> Out {
+    let mut processor = (side.build)();
+    let rows = run_with(&mut *processor, &side.input, None, &[FRAMES], &side.events);
+    Out { rows, reading: reading(&*processor) }
 }
 
 /// Both, abreast where they can be; also in how many blocks they were.
-fn abreast_of(sides: [&Side; 2], lengths: &[usize]) -> ([Stereo; 2], usize) {
+fn abreast_of(sides: [&Side; 2], lengths: &[usize]) -> ([Out; 2], usize) {
     let [mut one, mut other] = sides.map(|side| (side.build)());
-    let mut outs = sides.map(|side| side.input.clone());
+    let [mut out, mut beside] = sides.map(|side| side.input.clone());
     let (mut start, mut together) = (0, 0);
     for length in lengths.iter().cycle() {
         let end = (start + length).min(FRAMES);
         let events = sides.map(|side| in_block(&side.events, start, end));
-        let [out, beside] = &mut outs;
-        let mut block = block(out, start, end, &events[0]);
-        let mut block_beside = self::block(beside, start, end, &events[1]);
+        let mut block = block(&mut out, start, end, &events[0]);
+        let mut block_beside = self::block(&mut beside, start, end, &events[1]);
         match (one.abreast(&events[0]), other.abreast(&events[1])) {
             (Some(one), Some(other)) => {
                 abreast::process([one, other], [&mut block, &mut block_beside]);
@@ -122,7 +134,8 @@ fn abreast_of(sides: [&Side; 2], lengths: &[usize]) -> ([Stereo; 2], usize) {
             break;
         }
     }
-    (outs, together)
+    let out = Out { rows: out, reading: reading(&*one) };
+    ([out, Out { rows: beside, reading: reading(&*other) }], together)
 }
 
 fn in_block(events: &[TimedChange], start: usize, end: usize) -> Vec<TimedChange> {
@@ -141,8 +154,9 @@ fn block<'a>(
 }
 
 /// Equal bits; one not-a-number is as good as another, because the engine lets none through.
-fn assert_same(got: &Stereo, expected: &Stereo, what: &str) {
-    for (got, expected) in got.rows().into_iter().zip(expected.rows()) {
+fn assert_same(got: &Out, expected: &Out, what: &str) {
+    assert_eq!(got.reading, expected.reading, "{what}: what the meter shows");
+    for (got, expected) in got.rows.rows().into_iter().zip(expected.rows.rows()) {
         let differs =
             |(a, b): (&f32, &f32)| a.to_bits() != b.to_bits() && !(a.is_nan() && b.is_nan());
         let at = got.iter().zip(expected).position(differs);
@@ -352,8 +366,11 @@ fn processors_that_run_alone_for_a_while_and_then_abreast() {
             abreast::process(pair, [&mut block, &mut block_beside]);
         }
     }
-    assert_same(&out, &expected, "the first one");
-    assert_same(&beside, &expected_beside, "the second one");
+    let outs = [(out, one), (beside, other)];
+    for ((rows, processor), expected) in outs.into_iter().zip([expected, expected_beside]) {
+        let out = Out { rows, reading: reading(&*processor) };
+        assert_same(&out, &expected, "alone and abreast");
+    }
 }
 
 #[test]
@@ -361,7 +378,7 @@ fn only_effects_that_compute_the_same_have_the_same_key() {
     let key = |bands, seed| (kind("eq").unwrap().build)(&eq(bands, seed), RATE_HZ).abreast_key();
     assert_eq!(key(3, 1), key(3, 2));
     assert_ne!(key(3, 1), key(4, 1));
-    assert_eq!(key(0, 1), None);
+    assert_eq!([key(0, 1), key(1, 1), key(2, 1)], [None; 3]);
     let bypass = Bypass::new((kind("eq").unwrap().build)(&eq(3, 1), RATE_HZ), RATE_HZ, true);
     assert_eq!(bypass.abreast_key(), key(3, 1));
     let built = |name, settings: &[(&str, f32)]| common::build(name, RATE_HZ, settings);
@@ -370,7 +387,9 @@ fn only_effects_that_compute_the_same_have_the_same_key() {
     assert_ne!(amp(4.0), amp(8.0));
     let compressor = built("compressor", &[]).abreast_key();
     assert_eq!(compressor, built("compressor", &[("ratio", 9.0)]).abreast_key());
-    let keys = [key(1, 1), key(2, 1), key(3, 1), key(4, 1), compressor, amp(1.0), amp(4.0)];
+    let meter = |windows| built("correlation", &[("windows", windows)]).abreast_key();
+    assert_eq!(meter(1.0), meter(4.0));
+    let keys = [meter(4.0), meter(5.0), key(3, 1), key(4, 1), compressor, amp(1.0), amp(4.0)];
     let numbers: HashSet<u16> = keys.into_iter().flatten().map(AbreastKey::number).collect();
     assert_eq!(numbers.len(), keys.len());
     assert_eq!(built("limiter", &[]).abreast_key(), None);

@@ -23,6 +23,9 @@ use crate::segment::{CONTROL_FRAMES, Effect, Segmented};
 /// Bands in series.
 pub const BANDS: usize = 4;
 
+/// With fewer bands, the beginning of a segment takes as long as its frames, and two abreast are not worth it.
+const FEWEST_ABREAST: usize = 3;
+
 const PARAMS_PER_BAND: usize = 4;
 const TYPE: usize = 0;
 const FREQ_HZ: usize = 1;
@@ -151,10 +154,13 @@ impl Band {
     }
 
     fn control(&mut self, elapsed: usize) {
+        self.flush();
+        if !self.is_gliding() && !self.morph.is_moving() {
+            return;
+        }
         for ramp in self.ramps() {
             ramp.skip(elapsed);
         }
-        self.flush();
         if self.is_gliding() {
             let target = self.design(CONTROL_FRAMES);
             self.morph.head_for(target, CONTROL_FRAMES);
@@ -314,7 +320,7 @@ impl Effect for Eq {
 
     fn abreast_key(&self) -> Option<AbreastKey> {
         let count = self.bands.iter().filter(|band| band.shape.is_some()).count();
-        (count > 0).then(|| AbreastKey::eq(count))
+        (count >= FEWEST_ABREAST).then(|| AbreastKey::eq(count))
     }
 
     fn abreast(this: &mut Segmented<Eq>) -> Option<Abreast<'_>> {

@@ -361,6 +361,9 @@ mod tests {
             for side in 0..2 {
                 let place = format!("{kernel:?}, {}, seed {seed}, block {number}", kind.name);
                 assert!(!differs(&got[side], &expected[side]), "{place}, the one at {side}");
+                let readings = [&both[side], &alone[side]].map(|one| one.reading());
+                let [got, expected] = readings.map(|reading| reading.map(f32::to_bits));
+                assert_eq!(got, expected, "{place}, what the meter at {side} shows");
             }
         }
         assert!(together > 10, "{kernel:?}, {}, seed {seed}: {together} blocks", kind.name);
@@ -369,7 +372,7 @@ mod tests {
     #[test]
     fn every_set_of_instructions_gives_the_bits_of_each_processor_alone() {
         for kernel in kernels() {
-            for name in ["eq", "compressor", "amp"] {
+            for name in ["eq", "compressor", "amp", "correlation"] {
                 for seed in 0..60 {
                     check(kernel, kind(name).unwrap(), seed);
                 }

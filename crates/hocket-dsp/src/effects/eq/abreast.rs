@@ -110,11 +110,45 @@ fn step(c: &[[f64; ROWS]; 5], [first, second]: &mut [[f64; ROWS]; 2], y: &mut [f
 mod avx2 {
     use std::arch::x86_64::{
         __m256d, _mm_setr_ps, _mm256_add_pd, _mm256_cvtps_pd, _mm256_mul_pd, _mm256_setr_pd,
-        _mm256_sub_pd,
+        _mm256_setzero_pd, _mm256_sub_pd,
     };
 
-    use super::{ABREAST, Eq, StereoMut};
+    use super::{ABREAST, Eq, ROWS, StereoMut};
     use crate::abreast::avx2::{narrow, pair, samples};
+
+    /// One step of all bands, of which each is a frame behind the one before it: so they do not wait for each other. Turn `n`
+    /// begins frame `n` and ends frame `n - (N - 1)`. `WHOLE`: there is a frame for every band.
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn turn<const N: usize, const WHOLE: bool>(
+        coefficients: &[[__m256d; 5]; N],
+        states: &mut [[__m256d; 2]; N],
+        outs: &mut [__m256d; N],
+        rows: &mut [&mut [f32]; ROWS],
+        n: usize,
+    ) {
+        let frames = rows[0].len();
+        for k in (0..N).rev() {
+            if !WHOLE && (n < k || n - k >= frames) {
+                continue;
+            }
+            let x = match k {
+                0 => _mm256_cvtps_pd(_mm_setr_ps(rows[0][n], rows[1][n], rows[2][n], rows[3][n])),
+                _ => outs[k - 1],
+            };
+            let (c, [first, second]) = (&coefficients[k], &mut states[k]);
+            let y = _mm256_add_pd(_mm256_mul_pd(c[0], x), *first);
+            let sum = _mm256_add_pd(_mm256_mul_pd(c[1], x), *second);
+            *first = _mm256_sub_pd(sum, _mm256_mul_pd(c[3], y));
+            *second = _mm256_sub_pd(_mm256_mul_pd(c[2], x), _mm256_mul_pd(c[4], y));
+            outs[k] = y;
+        }
+        if WHOLE || (n + 1 >= N && n + 1 - N < frames) {
+            let done = n + 1 - N;
+            let [a, b, c, d] = samples(narrow(outs[N - 1]));
+            (rows[0][done], rows[1][done], rows[2][done], rows[3][done]) = (a, b, c, d);
+        }
+    }
 
     /// As [`super::still`].
     #[target_feature(enable = "avx2")]
@@ -130,17 +164,18 @@ mod avx2 {
             let (one, other) = (&one.active(n).state, &other.active(n).state);
             std::array::from_fn(|k| _mm256_setr_pd(one[k][0], one[k][1], other[k][0], other[k][1]))
         });
-        let rows = first.left.iter_mut().zip(first.right).zip(second.left).zip(second.right);
-        for (((a, b), c), d) in rows {
-            let mut y = _mm256_cvtps_pd(_mm_setr_ps(*a, *b, *c, *d));
-            for (c, [first, second]) in coefficients.iter().zip(&mut states) {
-                let x = y;
-                y = _mm256_add_pd(_mm256_mul_pd(c[0], x), *first);
-                let sum = _mm256_add_pd(_mm256_mul_pd(c[1], x), *second);
-                *first = _mm256_sub_pd(sum, _mm256_mul_pd(c[3], y));
-                *second = _mm256_sub_pd(_mm256_mul_pd(c[2], x), _mm256_mul_pd(c[4], y));
-            }
-            [*a, *b, *c, *d] = samples(narrow(y));
+        let frames = first.left.len();
+        let mut rows = [first.left, first.right, second.left, second.right];
+        let mut outs = [_mm256_setzero_pd(); N];
+        let whole = N - 1..frames.max(N - 1);
+        for n in 0..whole.start {
+            turn::<N, false>(&coefficients, &mut states, &mut outs, &mut rows, n);
+        }
+        for n in whole.clone() {
+            turn::<N, true>(&coefficients, &mut states, &mut outs, &mut rows, n);
+        }
+        for n in whole.end..frames + N - 1 {
+            turn::<N, false>(&coefficients, &mut states, &mut outs, &mut rows, n);
         }
         for (n, state) in states.into_iter().enumerate() {
             for (k, rows) in state.into_iter().enumerate() {
