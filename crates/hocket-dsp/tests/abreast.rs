@@ -376,11 +376,11 @@ fn processors_that_run_alone_for_a_while_and_then_abreast() {
 #[test]
 fn only_effects_that_compute_the_same_have_the_same_key() {
     let key = |bands, seed| (kind("eq").unwrap().build)(&eq(bands, seed), RATE_HZ).abreast_key();
-    assert_eq!(key(3, 1), key(3, 2));
-    assert_ne!(key(3, 1), key(4, 1));
-    assert_eq!([key(0, 1), key(1, 1), key(2, 1)], [None; 3]);
-    let bypass = Bypass::new((kind("eq").unwrap().build)(&eq(3, 1), RATE_HZ), RATE_HZ, true);
-    assert_eq!(bypass.abreast_key(), key(3, 1));
+    assert!(key(4, 1).is_some());
+    assert_eq!(key(4, 1), key(4, 2));
+    assert_eq!([key(0, 1), key(1, 1), key(2, 1), key(3, 1)], [None; 4]);
+    let bypass = Bypass::new((kind("eq").unwrap().build)(&eq(4, 1), RATE_HZ), RATE_HZ, true);
+    assert_eq!(bypass.abreast_key(), key(4, 1));
     let built = |name, settings: &[(&str, f32)]| common::build(name, RATE_HZ, settings);
     let amp = |times| built("amp", &[("oversampling", times)]).abreast_key();
     assert_eq!(amp(4.0), amp(5.0));
@@ -389,7 +389,7 @@ fn only_effects_that_compute_the_same_have_the_same_key() {
     assert_eq!(compressor, built("compressor", &[("ratio", 9.0)]).abreast_key());
     let meter = |windows| built("correlation", &[("windows", windows)]).abreast_key();
     assert_eq!(meter(1.0), meter(4.0));
-    let keys = [meter(4.0), meter(5.0), key(3, 1), key(4, 1), compressor, amp(1.0), amp(4.0)];
+    let keys = [meter(4.0), meter(5.0), key(4, 1), compressor, amp(1.0), amp(4.0)];
     let numbers: HashSet<u16> = keys.into_iter().flatten().map(AbreastKey::number).collect();
     assert_eq!(numbers.len(), keys.len());
     assert_eq!(built("limiter", &[]).abreast_key(), None);

@@ -23,9 +23,6 @@ use crate::segment::{CONTROL_FRAMES, Effect, Segmented};
 /// Bands in series.
 pub const BANDS: usize = 4;
 
-/// With fewer bands, the beginning of a segment takes as long as its frames, and two abreast are not worth it.
-const FEWEST_ABREAST: usize = 3;
-
 const PARAMS_PER_BAND: usize = 4;
 const TYPE: usize = 0;
 const FREQ_HZ: usize = 1;
@@ -320,7 +317,8 @@ impl Effect for Eq {
 
     fn abreast_key(&self) -> Option<AbreastKey> {
         let count = self.bands.iter().filter(|band| band.shape.is_some()).count();
-        (count >= FEWEST_ABREAST).then(|| AbreastKey::eq(count))
+        // With fewer bands, two abreast save too little.
+        (count == BANDS).then_some(AbreastKey::EQ)
     }
 
     fn abreast(this: &mut Segmented<Eq>) -> Option<Abreast<'_>> {

@@ -73,7 +73,7 @@ fn compressor(seed: u32) -> Box<dyn Processor> {
     (compressor.build)(&values, 48_000)
 }
 
-/// Strips of noise through an equaliser of three bands, one of one band, a compressor, and a gain; and a master. The last strip
+/// Strips of noise through two equalisers of four bands, a compressor, and a gain; and a master. The last strip
 /// has no second equaliser.
 fn strips() -> (Graph, Vec<Option<Box<dyn Processor>>>) {
     let mut graph = Graph::default();
@@ -85,9 +85,9 @@ fn strips() -> (Graph, Vec<Option<Box<dyn Processor>>>) {
     let mut ends = Vec::new();
     for strip in 0..STRIPS {
         let mut last = add(format!("{strip}: noise"), &[], Some(noise(strip)));
-        last = add(format!("{strip}: eq"), &[(last, 1.0)], Some(eq(3, strip)));
+        last = add(format!("{strip}: eq"), &[(last, 1.0)], Some(eq(4, strip)));
         if strip + 1 < STRIPS {
-            last = add(format!("{strip}: eq"), &[(last, 1.0)], Some(eq(1, strip)));
+            last = add(format!("{strip}: eq"), &[(last, 1.0)], Some(eq(4, strip + 1)));
         }
         last = add(format!("{strip}: compressor"), &[(last, 1.0)], Some(compressor(strip)));
         let gain = hocket_dsp::kind("gain").unwrap();

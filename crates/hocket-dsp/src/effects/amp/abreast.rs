@@ -147,10 +147,10 @@ mod avx2 {
         let (still, still_beside) = (one.bias.is_still(), other.bias.is_still());
         let bias = row_of(&mut one.bias, frames);
         let bias_beside = row_of(&mut other.bias, frames);
-        let a = over_a.raise(first.left);
-        let b = over_b.raise(first.right);
-        let c = over_c.raise(second.left);
-        let d = over_d.raise(second.right);
+        let a = over_a.raise_with::<true>(first.left);
+        let b = over_b.raise_with::<true>(first.right);
+        let c = over_c.raise_with::<true>(second.left);
+        let d = over_d.raise_with::<true>(second.right);
         stages.first_stage(a, &bias, still);
         stages.first_stage(b, &bias, still);
         beside.first_stage(c, &bias_beside, still_beside);
@@ -160,10 +160,10 @@ mod avx2 {
         Stages::second(b);
         Stages::second(c);
         Stages::second(d);
-        over_a.lower(first.left);
-        over_b.lower(first.right);
-        over_c.lower(second.left);
-        over_d.lower(second.right);
+        over_a.lower_with::<true>(first.left);
+        over_b.lower_with::<true>(first.right);
+        over_c.lower_with::<true>(second.left);
+        over_d.lower_with::<true>(second.right);
     }
 
     #[target_feature(enable = "avx2")]
