@@ -176,9 +176,9 @@ fn whole(x: f64) -> u32 {
 
 /// `sum` divided by the window and cut to a whole number.
 ///
-/// The division of `f64` rounds, but never up to a whole number: what the exact quotient lacks is at least a part of 2^31
-/// times the window, and half a unit of its last place is 2^-23 at most. So it needs no division of integers, for which
-/// there are no vectors.
+/// The division of `f64` rounds, but never up to a whole number. An exact quotient that is not whole lacks at least one
+/// window-th of a unit. That is much more than the rounding, which is 2^-23 at most. So it needs no division of integers, for
+/// which there are no vectors.
 #[inline(always)]
 fn mean(sum: u64, window: f64) -> u32 {
     let sum = f64::from_bits(WHOLE.to_bits() | sum) - WHOLE;
@@ -190,18 +190,17 @@ fn finite_or_silence(sample: f32) -> f32 {
     if sample.is_finite() { sample } else { 0.0 }
 }
 
-/// Rows of a segment. They stay in the limiter, because a segment would begin with filling new ones. Frames behind its end are
-/// computed and not used.
+/// Rows of a segment. They stay in the limiter, because a segment would begin with filling new ones.
 #[derive(Debug, Clone)]
 struct Piece {
     /// What comes in, divided by the ceiling; then what is due.
     sides: [Row; 2],
     ceiling: Row,
-    /// What each frame needs, then what is held, what is eased, and the mean.
+    /// What each frame needs, then what is held, then what is eased.
     gains: [u32; CONTROL_FRAMES],
 }
 
-/// Frames that are computed at once. Loops of fixed length fill vectors to the end.
+/// Means that are computed at once. Loops of fixed length fill vectors to the end.
 const TILE: usize = 8;
 
 impl Limiter {
