@@ -59,6 +59,7 @@ impl Fir {
     }
 
     /// Where the next `frames` input samples go.
+    #[inline(always)]
     fn input(&mut self, frames: usize) -> &mut [f32] {
         let history = self.history();
         &mut self.buffer[history..history + frames]
@@ -67,6 +68,12 @@ impl Fir {
     /// Filters the samples put into [`Fir::input`]; then the caller reads what it needs of the
     /// buffer and calls [`Fir::keep_history`].
     fn run(&self, out: &mut [f32]) {
+        self.run_here(out);
+    }
+
+    /// The same with the instructions of the function that it is written into.
+    #[inline(always)]
+    fn run_here(&self, out: &mut [f32]) {
         const TILE: usize = 16;
         let mut at = 0;
         let mut tiles = out.chunks_exact_mut(TILE);
@@ -90,6 +97,7 @@ impl Fir {
         }
     }
 
+    #[inline(always)]
     fn keep_history(&mut self, frames: usize) {
         let history = self.history();
         rows::shift_down(&mut self.buffer[..frames + history], frames);
@@ -127,11 +135,16 @@ impl Stage {
     }
 
     /// Doubles `low` into `high`, which is twice as long.
-    fn up(&mut self, low: &[f32], high: &mut [f32]) {
+    #[inline(always)]
+    fn up<const HERE: bool>(&mut self, low: &[f32], high: &mut [f32]) {
         let frames = low.len();
         rows::copy(self.up.input(frames), low);
         let even = &mut self.scratch[..frames];
-        self.up.run(even);
+        if HERE {
+            self.up.run_here(even)
+        } else {
+            self.up.run(even)
+        }
         let delayed = &self.up.buffer[self.half..self.half + frames];
         for ((pair, even), odd) in high.chunks_exact_mut(2).zip(even).zip(delayed) {
             pair[0] = *even;
@@ -141,7 +154,8 @@ impl Stage {
     }
 
     /// Halves `high` into `low`.
-    fn down(&mut self, high: &[f32], low: &mut [f32]) {
+    #[inline(always)]
+    fn down<const HERE: bool>(&mut self, high: &[f32], low: &mut [f32]) {
         let frames = low.len();
         let odd = &mut self.odd[self.half..self.half + frames];
         let pairs = high.chunks_exact(2);
@@ -149,7 +163,11 @@ impl Stage {
             *even = pair[0];
             *odd = pair[1];
         }
-        self.down.run(low);
+        if HERE {
+            self.down.run_here(low)
+        } else {
+            self.down.run(low)
+        }
         for (sample, odd) in low.iter_mut().zip(&self.odd) {
             *sample = 0.5 * (*sample + odd);
         }
@@ -158,6 +176,7 @@ impl Stage {
         self.delay_by_one(low);
     }
 
+    #[inline(always)]
     fn delay_by_one(&mut self, low: &mut [f32]) {
         if let Some(kept) = &mut self.pad {
             for sample in low {
@@ -231,11 +250,17 @@ impl Oversampler {
     /// First half of [`Oversampler::process`]: the piece at the high rate, to be worked on in
     /// place before [`Oversampler::lower`].
     pub fn raise(&mut self, row: &[f32]) -> &mut [f32] {
+        self.raise_with::<false>(row)
+    }
+
+    /// [`Oversampler::raise`]. `HERE`: with the instructions of the function that it is written into.
+    #[inline(always)]
+    pub(crate) fn raise_with<const HERE: bool>(&mut self, row: &[f32]) -> &mut [f32] {
         let frames = row.len();
         rows::copy(&mut self.rows[0][..frames], row);
         for (n, stage) in self.stages.iter_mut().enumerate() {
             let (low, high) = self.rows.split_at_mut(n + 1);
-            stage.up(&low[n][..frames << n], &mut high[0][..frames << (n + 1)]);
+            stage.up::<HERE>(&low[n][..frames << n], &mut high[0][..frames << (n + 1)]);
         }
         let top = self.stages.len();
         &mut self.rows[top][..frames << top]
@@ -243,10 +268,16 @@ impl Oversampler {
 
     /// Second half of [`Oversampler::process`]; `row` is as long as the one that was raised.
     pub fn lower(&mut self, row: &mut [f32]) {
+        self.lower_with::<false>(row);
+    }
+
+    /// [`Oversampler::lower`]. `HERE`: with the instructions of the function that it is written into.
+    #[inline(always)]
+    pub(crate) fn lower_with<const HERE: bool>(&mut self, row: &mut [f32]) {
         let frames = row.len();
         for (n, stage) in self.stages.iter_mut().enumerate().rev() {
             let (low, high) = self.rows.split_at_mut(n + 1);
-            stage.down(&high[0][..frames << (n + 1)], &mut low[n][..frames << n]);
+            stage.down::<HERE>(&high[0][..frames << (n + 1)], &mut low[n][..frames << n]);
         }
         rows::copy(row, &self.rows[0][..frames]);
     }

@@ -3,8 +3,12 @@
 
 mod common;
 
+use std::collections::HashSet;
+
 use common::{Stereo, event, index, noise, run_with, stereo_noise};
-use hocket_dsp::{Block, Bypass, Processor, StereoMut, TimedChange, abreast, kind};
+use hocket_dsp::{
+    AbreastKey, Block, Bypass, Param, Processor, StereoMut, TimedChange, abreast, kind,
+};
 
 const FRAMES: usize = 4000;
 const RATE_HZ: u32 = 48_000;
@@ -19,7 +23,11 @@ struct Side {
 
 impl Side {
     fn new(values: Vec<f32>, input: Stereo) -> Side {
-        let kind = kind("eq").unwrap();
+        Side::of("eq", values, input)
+    }
+
+    fn of(name: &str, values: Vec<f32>, input: Stereo) -> Side {
+        let kind = kind(name).unwrap();
         let build = Box::new(move || (kind.build)(&values, RATE_HZ));
         Side { build, input, events: Vec::new() }
     }
@@ -35,6 +43,37 @@ impl Side {
         });
         Side { build, ..self }
     }
+}
+
+/// The effects besides the equaliser that run abreast.
+const OTHERS: [&str; 3] = ["compressor", "amp", "correlation"];
+
+/// Every parameter somewhere in its range.
+fn anywhere(name: &str, seed: u32) -> Vec<f32> {
+    let params = kind(name).unwrap().params;
+    let places = noise(params.len(), 77 * seed + 1);
+    let value =
+        |(param, place): (&Param, f32)| param.min + (param.max - param.min) * (0.5 + 0.5 * place);
+    params.iter().zip(places).map(value).collect()
+}
+
+/// Changes of every parameter, at frames that meet no border, some at the same frame and some that are no number.
+fn changes(name: &str, seed: u32) -> Vec<TimedChange> {
+    let params = kind(name).unwrap().params;
+    let places = noise(12 * params.len(), seed);
+    let mut changes: Vec<TimedChange> = places
+        .chunks_exact(2)
+        .enumerate()
+        .map(|(n, at)| {
+            let param = &params[n % params.len()];
+            let value = param.min + (param.max - param.min) * (0.5 + 0.5 * at[1]);
+            let value = if n % 11 == 10 { f32::NAN } else { value };
+            let frame = ((0.5 + 0.5 * at[0]) * FRAMES as f32) as u32;
+            event(frame / 7 * 7, (n % params.len()) as u16, value)
+        })
+        .collect();
+    changes.sort_by_key(|change| change.frame);
+    changes
 }
 
 /// An equaliser with so many bands on, the others off, each at another place for another seed.
@@ -53,21 +92,33 @@ fn eq(bands: usize, seed: u32) -> Vec<f32> {
     values
 }
 
-fn out_of(side: &Side) -> Stereo {
-    run_with(&mut *(side.build)(), &side.input, None, &[FRAMES], &side.events)
+/// What one put out, and the bits of what its meter shows then.
+#[derive(Clone)]
+struct Out {
+    rows: Stereo,
+    reading: Option<u32>,
+}
+
+fn reading(processor: &dyn Processor) -> Option<u32> {
+    processor.reading().map(f32::to_bits)
+}
+
+fn out_of(side: &Side) -> Out {
+    let mut processor = (side.build)();
+    let rows = run_with(&mut *processor, &side.input, None, &[FRAMES], &side.events);
+    Out { rows, reading: reading(&*processor) }
 }
 
 /// Both, abreast where they can be; also in how many blocks they were.
-fn abreast_of(sides: [&Side; 2], lengths: &[usize]) -> ([Stereo; 2], usize) {
+fn abreast_of(sides: [&Side; 2], lengths: &[usize]) -> ([Out; 2], usize) {
     let [mut one, mut other] = sides.map(|side| (side.build)());
-    let mut outs = sides.map(|side| side.input.clone());
+    let [mut out, mut beside] = sides.map(|side| side.input.clone());
     let (mut start, mut together) = (0, 0);
     for length in lengths.iter().cycle() {
         let end = (start + length).min(FRAMES);
         let events = sides.map(|side| in_block(&side.events, start, end));
-        let [out, beside] = &mut outs;
-        let mut block = block(out, start, end, &events[0]);
-        let mut block_beside = self::block(beside, start, end, &events[1]);
+        let mut block = block(&mut out, start, end, &events[0]);
+        let mut block_beside = self::block(&mut beside, start, end, &events[1]);
         match (one.abreast(&events[0]), other.abreast(&events[1])) {
             (Some(one), Some(other)) => {
                 abreast::process([one, other], [&mut block, &mut block_beside]);
@@ -83,7 +134,8 @@ fn abreast_of(sides: [&Side; 2], lengths: &[usize]) -> ([Stereo; 2], usize) {
             break;
         }
     }
-    (outs, together)
+    let out = Out { rows: out, reading: reading(&*one) };
+    ([out, Out { rows: beside, reading: reading(&*other) }], together)
 }
 
 fn in_block(events: &[TimedChange], start: usize, end: usize) -> Vec<TimedChange> {
@@ -102,8 +154,9 @@ fn block<'a>(
 }
 
 /// Equal bits; one not-a-number is as good as another, because the engine lets none through.
-fn assert_same(got: &Stereo, expected: &Stereo, what: &str) {
-    for (got, expected) in got.rows().into_iter().zip(expected.rows()) {
+fn assert_same(got: &Out, expected: &Out, what: &str) {
+    assert_eq!(got.reading, expected.reading, "{what}: what the meter shows");
+    for (got, expected) in got.rows.rows().into_iter().zip(expected.rows.rows()) {
         let differs =
             |(a, b): (&f32, &f32)| a.to_bits() != b.to_bits() && !(a.is_nan() && b.is_nan());
         let at = got.iter().zip(expected).position(differs);
@@ -126,6 +179,9 @@ fn check(one: &Side, other: &Side, what: &str) -> usize {
     }
     of_64
 }
+
+const INFINITE: [f32; 4] = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MAX];
+const TINY: [f32; 6] = [-0.0, 0.0, 1e-40, -1e-44, f32::MIN_POSITIVE, -f32::MIN_POSITIVE];
 
 /// Noise whose samples from 500 on are such that a filter may stumble over them.
 fn hostile(seed: u32, samples: &[f32]) -> Stereo {
@@ -150,6 +206,65 @@ fn every_number_of_bands_and_every_shape() {
 }
 
 #[test]
+fn other_effects_with_any_settings_and_with_changes_on_one_side_and_on_both() {
+    for name in OTHERS {
+        for seed in 0..24 {
+            let side = |seed: u32| Side::of(name, anywhere(name, seed), stereo_noise(FRAMES, seed));
+            let what = format!("{name}, seed {seed}");
+            let together = check(&side(seed), &side(seed + 50), &what);
+            assert_eq!(together, FRAMES.div_ceil(64), "{what}");
+            let moving = || side(seed).with(changes(name, seed));
+            check(&moving(), &side(seed + 50), &format!("{what}, one glides"));
+            check(&side(seed + 50), &moving(), &format!("{what}, the other glides"));
+            let beside = side(seed + 50).with(changes(name, seed + 9));
+            check(&moving(), &beside, &format!("{what}, both glide"));
+        }
+    }
+}
+
+#[test]
+fn other_effects_with_numbers_that_are_none_or_hardly_any() {
+    for name in OTHERS {
+        for samples in [&INFINITE[..1], &INFINITE[1..2], &INFINITE[2..], &TINY[..]] {
+            let one = Side::of(name, anywhere(name, 3), hostile(3, samples));
+            let other = Side::of(name, anywhere(name, 4), stereo_noise(FRAMES, 4));
+            check(&one, &other, &format!("{name}, {samples:?}"));
+            check(&other, &one, &format!("{name}, {samples:?} on the other side"));
+        }
+        for one in &quiet() {
+            for other in &quiet() {
+                let one = Side::of(name, anywhere(name, 5), one.clone());
+                let other = Side::of(name, anywhere(name, 6), other.clone());
+                check(&one, &other, &format!("{name}, silence and tails"));
+            }
+        }
+    }
+}
+
+#[test]
+fn other_effects_with_a_bypass_that_is_switched() {
+    for name in OTHERS {
+        let side = |seed: u32| Side::of(name, anywhere(name, seed), stereo_noise(FRAMES, seed));
+        let one = || side(1).bypassed(false).with(switches(0));
+        let together = check(&one(), &side(3), &format!("{name}, one can be bypassed"));
+        assert!((1..FRAMES / 64).contains(&together), "{name}: {together} blocks abreast");
+        let other = side(2).bypassed(true).with(switches(40));
+        check(&one(), &other, &format!("{name}, both can be bypassed"));
+    }
+}
+
+#[test]
+fn effects_of_different_kinds_run_one_after_the_other() {
+    let eq = Side::new(eq(3, 1), stereo_noise(FRAMES, 1)).with(glides(0));
+    for name in OTHERS {
+        let other =
+            Side::of(name, anywhere(name, 2), stereo_noise(FRAMES, 2)).with(changes(name, 2));
+        check(&eq, &other, name);
+        check(&other, &eq, name);
+    }
+}
+
+#[test]
 fn bands_that_differ_in_number() {
     for (bands, beside) in [(0, 4), (1, 3), (4, 2)] {
         let one = Side::new(eq(bands, 1), stereo_noise(FRAMES, 1));
@@ -160,8 +275,6 @@ fn bands_that_differ_in_number() {
 
 #[test]
 fn numbers_that_are_none_or_hardly_any_stay_on_their_side() {
-    const INFINITE: [f32; 4] = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MAX];
-    const TINY: [f32; 6] = [-0.0, 0.0, 1e-40, -1e-44, f32::MIN_POSITIVE, -f32::MIN_POSITIVE];
     for samples in [&INFINITE[..1], &INFINITE[1..2], &INFINITE[2..], &TINY[..], &[]] {
         for bands in 1..=4 {
             let one = Side::new(eq(bands, 5), hostile(3, samples));
@@ -172,15 +285,19 @@ fn numbers_that_are_none_or_hardly_any_stay_on_their_side() {
     }
 }
 
-#[test]
-fn silence_of_either_sign_and_tails() {
+/// Silence, and signals that end or are hardly there.
+fn quiet() -> [Stereo; 4] {
     let mut tail = Stereo::impulse(FRAMES, 3);
     tail.right.iter_mut().for_each(|sample| *sample *= 1e-19);
     let minus = Stereo::mono(vec![-0.0; FRAMES]);
     let subnormal = Stereo::mono(noise(FRAMES, 9).iter().map(|sample| sample * 1e-39).collect());
-    let inputs = [tail, minus, subnormal, Stereo::silence(FRAMES)];
-    for one in &inputs {
-        for other in &inputs {
+    [tail, minus, subnormal, Stereo::silence(FRAMES)]
+}
+
+#[test]
+fn silence_of_either_sign_and_tails() {
+    for one in &quiet() {
+        for other in &quiet() {
             let one = Side::new(eq(4, 1), one.clone());
             let other = Side::new(eq(4, 2), other.clone());
             check(&one, &other, "silence and tails");
@@ -216,12 +333,14 @@ fn glides_and_changes_of_shape_on_one_side_and_on_both() {
     check(&moving, &beside, "both glide");
 }
 
+/// Switches of a bypass.
+fn switches(seed: u32) -> Vec<TimedChange> {
+    let switch = |(frame, value)| event(frame + seed, Bypass::PARAM, value);
+    [(200, 1.0), (210, 0.0), (1000, 1.0), (3333, 0.0)].map(switch).to_vec()
+}
+
 #[test]
 fn a_bypass_that_is_switched() {
-    let switches = |seed: u32| {
-        let switch = |(frame, value)| event(frame + seed, Bypass::PARAM, value);
-        [(200, 1.0), (210, 0.0), (1000, 1.0), (3333, 0.0)].map(switch).to_vec()
-    };
     let one = Side::new(eq(3, 1), stereo_noise(FRAMES, 1)).bypassed(false).with(switches(0));
     let other = Side::new(eq(3, 2), stereo_noise(FRAMES, 2)).bypassed(true).with(switches(40));
     let bare = Side::new(eq(3, 3), stereo_noise(FRAMES, 3));
@@ -247,19 +366,38 @@ fn processors_that_run_alone_for_a_while_and_then_abreast() {
             abreast::process(pair, [&mut block, &mut block_beside]);
         }
     }
-    assert_same(&out, &expected, "the first one");
-    assert_same(&beside, &expected_beside, "the second one");
+    let outs = [(out, one), (beside, other)];
+    for ((rows, processor), expected) in outs.into_iter().zip([expected, expected_beside]) {
+        let out = Out { rows, reading: reading(&*processor) };
+        assert_same(&out, &expected, "alone and abreast");
+    }
 }
 
 #[test]
-fn only_equalisers_with_as_many_bands_have_the_same_key() {
+fn only_effects_that_compute_the_same_have_the_same_key() {
     let key = |bands, seed| (kind("eq").unwrap().build)(&eq(bands, seed), RATE_HZ).abreast_key();
-    assert_eq!(key(3, 1), key(3, 2));
-    assert_ne!(key(3, 1), key(4, 1));
-    assert_eq!(key(0, 1), None);
-    let bypass = Bypass::new((kind("eq").unwrap().build)(&eq(3, 1), RATE_HZ), RATE_HZ, true);
-    assert_eq!(bypass.abreast_key(), key(3, 1));
-    let limiter = kind("limiter").unwrap();
-    let limiter = (limiter.build)(&limiter.defaults(), RATE_HZ);
-    assert_eq!(Bypass::new(limiter, RATE_HZ, false).abreast_key(), None);
+    assert!(key(4, 1).is_some());
+    assert_eq!(key(4, 1), key(4, 2));
+    assert_eq!([key(0, 1), key(1, 1), key(2, 1), key(3, 1)], [None; 4]);
+    let bypass = Bypass::new((kind("eq").unwrap().build)(&eq(4, 1), RATE_HZ), RATE_HZ, true);
+    assert_eq!(bypass.abreast_key(), key(4, 1));
+    let built = |name, settings: &[(&str, f32)]| common::build(name, RATE_HZ, settings);
+    let amp = |times| built("amp", &[("oversampling", times)]).abreast_key();
+    assert_eq!(amp(4.0), amp(5.0));
+    assert_ne!(amp(4.0), amp(8.0));
+    let compressor = built("compressor", &[]).abreast_key();
+    assert_eq!(compressor, built("compressor", &[("ratio", 9.0)]).abreast_key());
+    let meter = |windows| built("correlation", &[("windows", windows)]).abreast_key();
+    assert_eq!(meter(1.0), meter(4.0));
+    let keys = [meter(4.0), meter(5.0), key(4, 1), compressor, amp(1.0), amp(4.0)];
+    let numbers: HashSet<u16> = keys.into_iter().flatten().map(AbreastKey::number).collect();
+    assert_eq!(numbers.len(), keys.len());
+    assert_eq!(built("limiter", &[]).abreast_key(), None);
+}
+
+#[test]
+fn a_bypass_inside_another_one_runs_alone_if_both_keep_the_dry_signal() {
+    let amp = || Side::of("amp", anywhere("amp", 1), stereo_noise(FRAMES, 1));
+    let twice = || amp().bypassed(false).bypassed(false).with(switches(0));
+    assert_eq!(check(&twice(), &amp(), "bypassed twice"), 0);
 }

@@ -1,6 +1,7 @@
 //! What strips abreast are worth: `cargo bench -p hocket-engine --bench abreast -- [BLOCKS]`.
 //!
-//! Strips that write noise, each through four equalisers of four bands, and one master. Two engines with one worker take
+//! Strips that write noise, each through four equalisers of four bands, or other effects that run abreast, and one master. Two
+//! engines with one worker take
 //! turns, block by block, on one thread: one runs each strip by itself, the other two at a time. Their outputs have the same
 //! bits, which is checked first. The ratio is the time of a block abreast as a part of the one before it or behind it; its
 //! interval is that of a median by order statistics (95 %).
@@ -29,12 +30,16 @@ fn main() {
     let real = args.iter().any(|arg| arg == "--bench");
     let blocks = args.iter().find_map(|arg| arg.parse().ok()).unwrap_or(3000);
     let blocks = if real { blocks } else { 10 };
-    let (mut alone, mut abreast) = (engine(Couples::Never), engine(Couples::WhereTheyPay));
-    let couples = abreast.schedule().units().units().iter().map(|unit| unit.couples.len());
-    println!("{STRIPS} strips, {} couples on this CPU", couples.sum::<usize>());
-    check(&mut alone, &mut abreast);
-    for pause in [Duration::ZERO, PAUSE] {
-        compare(&mut alone, &mut abreast, blocks, pause);
+    for effect in ["eq", "compressor", "amp", "correlation"] {
+        let mut alone = engine(effect, Couples::Never);
+        let mut abreast = engine(effect, Couples::WhereTheyPay);
+        let couples = abreast.schedule().units().units().iter().map(|unit| unit.couples.len());
+        let couples: usize = couples.sum();
+        println!("{STRIPS} strips with {EFFECTS} x {effect}, {couples} couples on this CPU");
+        check(&mut alone, &mut abreast);
+        for pause in [Duration::ZERO, PAUSE] {
+            compare(&mut alone, &mut abreast, blocks, pause);
+        }
     }
 }
 
@@ -100,7 +105,7 @@ impl Processor for Noise {
     fn reset(&mut self) {}
 }
 
-fn engine(couples: Couples) -> Engine {
+fn engine(effect: &str, couples: Couples) -> Engine {
     let (mut graph, mut processors) = (Graph::default(), Vec::new());
     let mut add = |name: String, from: &[NodeId], processor: Option<Box<dyn Processor>>| {
         let inputs = from.iter().map(|from| Edge::new(*from, 1.0)).collect();
@@ -113,12 +118,15 @@ fn engine(couples: Couples) -> Engine {
     let mut ends = Vec::new();
     for strip in 0..STRIPS {
         let mut last = add(format!("{strip}: noise"), &[], Some(Box::new(Noise(strip))));
-        for effect in 0..EFFECTS {
-            let eq = kind("eq").expect("a kind of this name");
-            let mut values = eq.defaults();
-            values.iter_mut().step_by(4).for_each(|shape| *shape = 1.0);
-            values.iter_mut().skip(3).step_by(4).for_each(|gain_db| *gain_db = effect as f32 - 1.5);
-            last = add(format!("{strip}: eq"), &[last], Some((eq.build)(&values, RATE_HZ)));
+        for place in 0..EFFECTS {
+            let kind = kind(effect).expect("a kind of this name");
+            let mut values = kind.defaults();
+            if effect == "eq" {
+                values.iter_mut().step_by(4).for_each(|shape| *shape = 1.0);
+                let gains_db = values.iter_mut().skip(3).step_by(4);
+                gains_db.for_each(|gain_db| *gain_db = place as f32 - 1.5);
+            }
+            last = add(format!("{strip}: {effect}"), &[last], Some((kind.build)(&values, RATE_HZ)));
         }
         ends.push(last);
     }

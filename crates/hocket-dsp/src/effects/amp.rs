@@ -16,6 +16,9 @@
 //! The curve bends the signal at every rate, so harmonics above half of the sample rate fold back;
 //! a higher `oversampling` leaves less of them. It decides the latency and is fixed when built.
 
+mod abreast;
+
+use crate::abreast::{Abreast, AbreastKey, Lane};
 use crate::biquad::{Coefficients, Shape, step as biquad_step};
 use crate::block::{StereoMut, StereoRef};
 use crate::effects::{Row, row_of};
@@ -24,7 +27,7 @@ use crate::level;
 use crate::math;
 use crate::oversample::Oversampler;
 use crate::ramp::{Morph, Ramp};
-use crate::segment::{CONTROL_FRAMES, Effect};
+use crate::segment::{CONTROL_FRAMES, Effect, Segmented};
 
 const OVERSAMPLING: usize = 0;
 const HIGH_PASS_HZ: usize = 1;
@@ -153,6 +156,16 @@ impl Stages {
     }
 
     /// First stage: silence stays silence, whatever the working point.
+    #[inline(always)]
+    fn first_stage(&self, row: &mut [f32], bias: &Row, still: bool) {
+        if still {
+            Stages::first_still(row, bias[0]);
+        } else {
+            self.first(row, bias);
+        }
+    }
+
+    #[inline(always)]
     fn first(&self, row: &mut [f32], bias: &[f32]) {
         for (frame, bias) in row.chunks_exact_mut(self.factor).zip(bias) {
             let rest = bend(*bias);
@@ -163,6 +176,7 @@ impl Stages {
     }
 
     /// The first stage while the working point rests: one loop over the whole row.
+    #[inline(always)]
     fn first_still(row: &mut [f32], bias: f32) {
         let rest = bend(bias);
         for sample in row {
@@ -184,6 +198,7 @@ impl Stages {
         self.slow = [a, b];
     }
 
+    #[inline(always)]
     fn second(row: &mut [f32]) {
         for sample in row {
             *sample = bend(*sample * SECOND_DRIVE);
@@ -298,11 +313,7 @@ impl Amp {
         let left = over_left.raise(rows.left);
         let right = over_right.raise(rows.right);
         for row in [&mut *left, &mut *right] {
-            if still {
-                Stages::first_still(row, bias[0]);
-            } else {
-                self.stages.first(row, &bias);
-            }
+            self.stages.first_stage(row, &bias, still);
         }
         self.stages.couple(left, right);
         Stages::second(left);
@@ -425,6 +436,14 @@ impl Effect for Amp {
         self.high_pass_state = [[0.0; 2]; 2];
         self.tone_state = [[0.0; 3]; 2];
         self.cabinet_states = [[[0.0; 2]; 2]; 6];
+    }
+
+    fn abreast_key(&self) -> Option<AbreastKey> {
+        Some(AbreastKey::amp(self.over[0].factor()))
+    }
+
+    fn abreast(this: &mut Segmented<Amp>) -> Option<Abreast<'_>> {
+        Some(Lane::Amp(this).into())
     }
 
     fn latency_frames(&self) -> u32 {

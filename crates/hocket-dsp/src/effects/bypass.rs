@@ -282,14 +282,17 @@ impl Processor for Bypass {
     }
 
     fn abreast_key(&self) -> Option<AbreastKey> {
-        self.inner.abreast_key().filter(|_| self.latency == 0)
+        self.inner.abreast_key()
     }
 
-    /// While the effect is on and nothing changes, a block is the effect's alone: the dry signal is not heard. Without
-    /// latency, what the delay lines keep is not heard later either, because each sample is read just after it was pushed.
+    /// While the effect is on and nothing changes, a block is the effect's alone: the dry signal is not heard. With latency it
+    /// may be heard later, so the delay lines go on. Without, each sample is read just after it was pushed.
     fn abreast(&mut self, events: &[TimedChange]) -> Option<Abreast<'_>> {
         let is_on = self.dry_part.target() == 0.0 && self.dry_part.is_still();
-        let is_alone = is_on && self.latency == 0 && events.is_empty();
-        if is_alone { self.inner.abreast(events) } else { None }
+        if !is_on || !events.is_empty() {
+            return None;
+        }
+        let effect = self.inner.abreast(events)?;
+        if self.latency == 0 { Some(effect) } else { effect.keeping(&mut self.delays) }
     }
 }

@@ -7,14 +7,18 @@
 //!
 //! Where a side chain is connected, the level is taken from it instead of the signal.
 
+mod abreast;
+
 use std::f64::consts::LOG2_10;
 
+use crate::abreast::{Abreast, AbreastKey, Lane};
 use crate::block::{StereoMut, StereoRef};
 use crate::effects::{Row, row_of};
 use crate::kinds::Param;
 use crate::math::{self, exp2_f32, flush, log2_f32};
+use crate::mix;
 use crate::ramp::Ramp;
-use crate::segment::{CONTROL_FRAMES, Effect};
+use crate::segment::{CONTROL_FRAMES, Effect, Segmented};
 
 const THRESHOLD_DB: usize = 0;
 const RATIO: usize = 1;
@@ -63,18 +67,63 @@ pub fn static_reduction_db(over_db: f32, slope: f32, knee_db: f32) -> f32 {
     slope * (bent * bent / (2.0 * knee_db) + (over_db - half).max(0.0))
 }
 
+/// Frames that are computed at once. Loops of fixed length fill vectors to the end. Frames behind a segment's end are computed
+/// and not used.
+const TILE: usize = 8;
+
+/// As many tiles as have some of `frames`.
+#[inline(always)]
+fn tiles(row: &mut Row, frames: usize) -> impl Iterator<Item = &mut [f32; TILE]> {
+    let (tiles, _) = row.as_chunks_mut::<TILE>();
+    tiles.iter_mut().take(frames.div_ceil(TILE))
+}
+
+/// The smoothing, out of the memory of the compressor: a loop keeps it in registers.
+struct Follower {
+    attack: f32,
+    release: f32,
+    reduction_db: f32,
+}
+
+impl Follower {
+    /// The reduction of the next frame, whose curve wants this one.
+    #[inline(always)]
+    fn follow(&mut self, wanted: f32) -> f32 {
+        let falling = wanted > self.reduction_db;
+        let pole = if falling { self.attack } else { self.release };
+        self.reduction_db = flush(wanted + (self.reduction_db - wanted) * pole);
+        self.reduction_db
+    }
+}
+
 impl Compressor {
     /// Levels in decibels; values that are not numbers count as the floor.
+    #[inline(always)]
     fn levels(left: &[f32], right: &[f32]) -> Row {
-        let mut levels = [0.0; CONTROL_FRAMES];
+        let mut levels = [FLOOR; CONTROL_FRAMES];
         for ((level, left), right) in levels.iter_mut().zip(left).zip(right) {
-            let peak = left.abs().max(right.abs()).max(FLOOR);
-            *level = log2_f32(peak) * DB_PER_OCTAVE;
+            *level = left.abs().max(right.abs()).max(FLOOR);
+        }
+        for tile in tiles(&mut levels, left.len()) {
+            for level in tile {
+                *level = log2_f32(*level) * DB_PER_OCTAVE;
+            }
         }
         levels
     }
 
+    #[inline(always)]
     fn static_curve(&mut self, levels: &mut Row, frames: usize) {
+        let settings = [&self.threshold_db, &self.slope, &self.knee_db];
+        if settings.iter().all(|ramp| ramp.is_still()) {
+            let [threshold, slope, knee] = settings.map(Ramp::current);
+            for tile in tiles(levels, frames) {
+                for level in tile {
+                    *level = static_reduction_db(*level - threshold, slope, knee);
+                }
+            }
+            return;
+        }
         let threshold = row_of(&mut self.threshold_db, frames);
         let slope = row_of(&mut self.slope, frames);
         let knee = row_of(&mut self.knee_db, frames);
@@ -85,22 +134,40 @@ impl Compressor {
 
     /// The one loop whose frames wait for each other.
     fn smooth(&mut self, reductions: &mut [f32]) {
+        let mut follower = self.follower();
         for reduction in reductions {
-            let wanted = *reduction;
-            let falling = wanted > self.reduction_db;
-            let pole = if falling { self.attack } else { self.release };
-            self.reduction_db = flush(wanted + (self.reduction_db - wanted) * pole);
-            *reduction = self.reduction_db;
+            *reduction = follower.follow(*reduction);
         }
+        self.reduction_db = follower.reduction_db;
     }
 
-    fn gains(&mut self, reductions: &Row, frames: usize) -> Row {
+    #[inline(always)]
+    fn follower(&self) -> Follower {
+        let Compressor { attack, release, reduction_db, .. } = *self;
+        Follower { attack, release, reduction_db }
+    }
+
+    /// What both sides are multiplied by.
+    #[inline(always)]
+    fn gains(&mut self, mut reductions: Row, frames: usize) -> Row {
         let makeup = row_of(&mut self.makeup_db, frames);
-        let mut gains = [0.0; CONTROL_FRAMES];
-        for i in 0..frames {
-            gains[i] = exp2_f32((makeup[i] - reductions[i]) * (1.0 / DB_PER_OCTAVE));
+        for (reduction, makeup) in reductions.iter_mut().zip(&makeup).take(frames) {
+            *reduction = makeup - *reduction;
         }
-        gains
+        for tile in tiles(&mut reductions, frames) {
+            for gain in tile {
+                *gain = exp2_f32(*gain * (1.0 / DB_PER_OCTAVE));
+            }
+        }
+        reductions
+    }
+
+    /// Both sides with the same gains.
+    #[inline(always)]
+    fn scale(&mut self, rows: StereoMut<'_>, reductions: Row) {
+        let gains = self.gains(reductions, rows.left.len());
+        mix::scale_by(rows.left, &gains);
+        mix::scale_by(rows.right, &gains);
     }
 }
 
@@ -149,9 +216,15 @@ impl Effect for Compressor {
         };
         self.static_curve(&mut row, frames);
         self.smooth(&mut row[..frames]);
-        let gains = self.gains(&row, frames);
-        crate::mix::scale_by(rows.left, &gains);
-        crate::mix::scale_by(rows.right, &gains);
+        self.scale(rows, row);
+    }
+
+    fn abreast_key(&self) -> Option<AbreastKey> {
+        Some(AbreastKey::COMPRESSOR)
+    }
+
+    fn abreast(this: &mut Segmented<Compressor>) -> Option<Abreast<'_>> {
+        Some(Lane::Compressor(this).into())
     }
 
     fn reset(&mut self) {

@@ -8,10 +8,13 @@
 //!
 //! Each further window is twice as long. The sound passes through unchanged.
 
+mod abreast;
+
+use crate::abreast::{Abreast, AbreastKey, Lane};
 use crate::block::{StereoMut, StereoRef};
 use crate::kinds::{Param, value};
 use crate::math;
-use crate::segment::Effect;
+use crate::segment::{Effect, Segmented};
 
 const WINDOW_MS: usize = 0;
 const WINDOWS: usize = 1;
@@ -140,6 +143,14 @@ impl Effect for Correlation {
 
     fn reset(&mut self) {
         self.groups.iter_mut().for_each(Sums::reset);
+    }
+
+    fn abreast_key(&self) -> Option<AbreastKey> {
+        Some(AbreastKey::correlation(self.groups.len()))
+    }
+
+    fn abreast(this: &mut Segmented<Correlation>) -> Option<Abreast<'_>> {
+        Some(Lane::Correlation(this).into())
     }
 
     fn reading(&self) -> Option<f32> {

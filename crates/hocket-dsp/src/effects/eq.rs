@@ -12,7 +12,7 @@ mod abreast;
 
 use std::f64::consts::LN_2;
 
-use crate::abreast::{Abreast, AbreastKey};
+use crate::abreast::{Abreast, AbreastKey, Lane};
 use crate::biquad::{Biquad, Coefficients, Shape};
 use crate::block::{StereoMut, StereoRef};
 use crate::kinds::{Param, value};
@@ -151,10 +151,13 @@ impl Band {
     }
 
     fn control(&mut self, elapsed: usize) {
+        self.flush();
+        if !self.is_gliding() && !self.morph.is_moving() {
+            return;
+        }
         for ramp in self.ramps() {
             ramp.skip(elapsed);
         }
-        self.flush();
         if self.is_gliding() {
             let target = self.design(CONTROL_FRAMES);
             self.morph.head_for(target, CONTROL_FRAMES);
@@ -314,11 +317,12 @@ impl Effect for Eq {
 
     fn abreast_key(&self) -> Option<AbreastKey> {
         let count = self.bands.iter().filter(|band| band.shape.is_some()).count();
-        (count > 0).then(|| AbreastKey::eq(count))
+        // With fewer bands, two abreast save too little.
+        (count == BANDS).then_some(AbreastKey::EQ)
     }
 
     fn abreast(this: &mut Segmented<Eq>) -> Option<Abreast<'_>> {
-        Some(Abreast::Eq(this))
+        Some(Lane::Eq(this).into())
     }
 
     fn reset(&mut self) {

@@ -190,11 +190,13 @@ fn stereo(rows: &mut Rows, frames: usize) -> StereoMut<'_> {
 
 #[cfg(test)]
 mod tests {
-    use hocket_dsp::{Change, Processor, TimedChange, kind};
+    use hocket_dsp::{Bypass, Change, Kind, Processor, TimedChange, kind};
 
     use super::*;
 
     const RATE_HZ: u32 = 48_000;
+    /// Of each seed.
+    const BLOCKS: usize = 120;
 
     fn kernels() -> Vec<Kernel> {
         let here = Kernel::here();
@@ -246,13 +248,20 @@ mod tests {
             values
         }
 
+        /// Settings of a kind: equalisers with so many bands, others anywhere.
+        fn settings(&mut self, kind: &Kind, bands: usize) -> Vec<f32> {
+            if kind.name == "eq" {
+                return self.eq(bands);
+            }
+            kind.params.iter().map(|param| self.between(param.min, param.max)).collect()
+        }
+
         /// Changes in a block, sorted; mostly none.
-        fn changes(&mut self, frames: usize) -> Vec<TimedChange> {
+        fn changes(&mut self, kind: &Kind, frames: usize) -> Vec<TimedChange> {
             let count = if self.below(8) == 0 { 1 + self.below(3) } else { 0 };
-            let eq = kind("eq").unwrap();
             let mut change = || {
-                let index = self.below(eq.params.len());
-                let param = &eq.params[index];
+                let index = self.below(kind.params.len());
+                let param = &kind.params[index];
                 let value = self.between(param.min, param.max).round();
                 let change = Change::Param { index: index as u16, value };
                 TimedChange { frame: self.below(frames) as u32, change }
@@ -295,38 +304,82 @@ mod tests {
         }
     }
 
+    /// Both, in so many frames: abreast if both can. Returns whether they did.
+    fn run_both(
+        kernel: Kernel,
+        [one, other]: &mut [Box<dyn Processor>; 2],
+        [first, second]: [&mut Block<'_>; 2],
+    ) -> bool {
+        if let (Some(one), Some(other)) = (one.abreast(first.events), other.abreast(second.events))
+        {
+            kernel.process([one, other], [first, second]);
+            return true;
+        }
+        one.process(first);
+        other.process(second);
+        false
+    }
+
+    /// Random blocks of two processors of a kind. Every third seed they can be bypassed. Returns how many blocks ran abreast.
+    fn check(kernel: Kernel, kind: &Kind, seed: u64) -> usize {
+        let mut random = Random(seed);
+        let bands = random.below(5);
+        let differ = random.below(4) == 0;
+        let beside = if differ { random.below(5) } else { bands };
+        let mut values = [random.settings(kind, bands), random.settings(kind, beside)];
+        let fixed = kind.params.iter().position(|param| param.fixed);
+        if let (Some(index), false) = (fixed, differ) {
+            values[1][index] = values[0][index];
+        }
+        let can_be_bypassed = seed.is_multiple_of(3);
+        let build = |values: &Vec<f32>| -> Box<dyn Processor> {
+            let effect = (kind.build)(values, RATE_HZ);
+            match can_be_bypassed {
+                true => Box::new(Bypass::new(effect, RATE_HZ, false)),
+                false => effect,
+            }
+        };
+        let mut both = values.each_ref().map(build);
+        let mut alone = values.each_ref().map(build);
+        let mut together = 0;
+        for number in 0..BLOCKS {
+            let frames = 1 + random.below(100);
+            let mut events = [random.changes(kind, frames), random.changes(kind, frames)];
+            if can_be_bypassed && random.below(30) == 0 {
+                let value = random.below(2) as f32;
+                let change = Change::Param { index: Bypass::PARAM, value };
+                events[random.below(2)] = vec![TimedChange { frame: 0, change }];
+            }
+            let mut expected = [rows(&mut random, frames), rows(&mut random, frames)];
+            let mut got = expected.clone();
+            for ((alone, rows), events) in alone.iter_mut().zip(&mut expected).zip(&events) {
+                alone.process(&mut block(rows, events));
+                contain(alone.as_mut(), rows);
+            }
+            let [first, second] = &mut got;
+            let blocks = [&mut block(first, &events[0]), &mut block(second, &events[1])];
+            together += usize::from(run_both(kernel, &mut both, blocks));
+            both.iter_mut().zip(&got).for_each(|(one, rows)| contain(one.as_mut(), rows));
+            for side in 0..2 {
+                let place = format!("{kernel:?}, {}, seed {seed}, block {number}", kind.name);
+                assert!(!differs(&got[side], &expected[side]), "{place}, the one at {side}");
+                let readings = [&both[side], &alone[side]].map(|one| one.reading());
+                let [got, expected] = readings.map(|reading| reading.map(f32::to_bits));
+                assert_eq!(got, expected, "{place}, what the meter at {side} shows");
+            }
+        }
+        together
+    }
+
     #[test]
     fn every_set_of_instructions_gives_the_bits_of_each_processor_alone() {
         for kernel in kernels() {
-            for seed in 0..60 {
-                let mut random = Random(seed);
-                let bands = random.below(5);
-                let beside = if random.below(4) == 0 { random.below(5) } else { bands };
-                let values = [random.eq(bands), random.eq(beside)];
-                let build = |values: &Vec<f32>| (kind("eq").unwrap().build)(values, RATE_HZ);
-                let [mut one, mut other] = values.each_ref().map(build);
-                let mut alone = values.each_ref().map(build);
-                for number in 0..120 {
-                    let frames = 1 + random.below(100);
-                    let events = [random.changes(frames), random.changes(frames)];
-                    let mut expected = [rows(&mut random, frames), rows(&mut random, frames)];
-                    let [mut got, mut got_beside] = expected.clone();
-                    for ((alone, rows), events) in alone.iter_mut().zip(&mut expected).zip(&events)
-                    {
-                        alone.process(&mut block(rows, events));
-                        contain(alone.as_mut(), rows);
-                    }
-                    let both =
-                        [one.abreast(&events[0]).unwrap(), other.abreast(&events[1]).unwrap()];
-                    let blocks =
-                        [&mut block(&mut got, &events[0]), &mut block(&mut got_beside, &events[1])];
-                    kernel.process(both, blocks);
-                    contain(one.as_mut(), &got);
-                    contain(other.as_mut(), &got_beside);
-                    let place = format!("{kernel:?}, seed {seed}, block {number}");
-                    assert!(!differs(&got, &expected[0]), "{place}");
-                    assert!(!differs(&got_beside, &expected[1]), "{place}, the second one");
-                }
+            for name in ["eq", "compressor", "amp", "correlation"] {
+                let seeds = 0..60;
+                let all = seeds.end as usize * BLOCKS;
+                let kind = kind(name).unwrap();
+                let together: usize = seeds.map(|seed| check(kernel, kind, seed)).sum();
+                assert!(together > all / 2, "{kernel:?}, {name}: {together} blocks of {all}");
             }
         }
     }

@@ -65,8 +65,16 @@ fn eq(bands: u32, seed: u32) -> Box<dyn Processor> {
     (eq.build)(&values, 48_000)
 }
 
-/// Strips of noise through an equaliser of three bands, one of one band, and a gain; and a master. The last strip has no
-/// second equaliser.
+/// A compressor that works hard; `seed` says how.
+fn compressor(seed: u32) -> Box<dyn Processor> {
+    let compressor = hocket_dsp::kind("compressor").unwrap();
+    let mut values = compressor.defaults();
+    (values[0], values[3]) = (-40.0 + 2.0 * seed as f32, 0.5 + seed as f32);
+    (compressor.build)(&values, 48_000)
+}
+
+/// Strips of noise through two equalisers of four bands, a compressor, and a gain; and a master. The last strip
+/// has no second equaliser.
 fn strips() -> (Graph, Vec<Option<Box<dyn Processor>>>) {
     let mut graph = Graph::default();
     let mut processors: Vec<Option<Box<dyn Processor>>> = Vec::new();
@@ -77,10 +85,11 @@ fn strips() -> (Graph, Vec<Option<Box<dyn Processor>>>) {
     let mut ends = Vec::new();
     for strip in 0..STRIPS {
         let mut last = add(format!("{strip}: noise"), &[], Some(noise(strip)));
-        last = add(format!("{strip}: eq"), &[(last, 1.0)], Some(eq(3, strip)));
+        last = add(format!("{strip}: eq"), &[(last, 1.0)], Some(eq(4, strip)));
         if strip + 1 < STRIPS {
-            last = add(format!("{strip}: eq"), &[(last, 1.0)], Some(eq(1, strip)));
+            last = add(format!("{strip}: eq"), &[(last, 1.0)], Some(eq(4, strip + 1)));
         }
+        last = add(format!("{strip}: compressor"), &[(last, 1.0)], Some(compressor(strip)));
         let gain = hocket_dsp::kind("gain").unwrap();
         let gain = (gain.build)(&[-6.0], 48_000);
         ends.push((add(format!("{strip}: gain"), &[(last, 1.0)], Some(gain)), 1.0));
@@ -163,7 +172,7 @@ fn traces_name_both_strips() {
     let mut engine = engine(ScheduleKind::Serial, 1, Couples::Always);
     engine.process(LONGEST);
     let names: Vec<String> = engine.trace().unit_names;
-    let both = "0: noise, eq, eq, gain | 1: noise, eq, eq, gain";
+    let both = "0: noise, eq, eq, compressor, gain | 1: noise, eq, eq, compressor, gain";
     assert!(names.iter().any(|name| name == both), "{names:?}");
     let costs = engine.control().costs();
     assert!(costs.iter().any(|cost| cost.unit == both), "{costs:?}");

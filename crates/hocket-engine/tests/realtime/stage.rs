@@ -56,12 +56,13 @@ pub fn session_of_everything() -> Prepared {
     prepare_session(&session, &pool, RATE_HZ, Fusing::Chains).unwrap()
 }
 
-/// Tracks that are all alike: two equalisers each.
+/// Tracks that are all alike: two equalisers each, and one of each other effect that runs abreast.
 pub fn session_of_equals() -> Prepared {
     let (mut session, pool) = everything();
+    let chain = ["eq", "eq", "compressor", "amp", "correlation"];
     let equals = |index| Track {
         output: Destination::Master,
-        ..track(index, vec![default_effect("eq"), default_effect("eq")])
+        ..track(index, chain.map(default_effect).to_vec())
     };
     session.tracks = (0..12).map(equals).collect();
     prepare_session(&session, &pool, RATE_HZ, Fusing::Chains).unwrap()

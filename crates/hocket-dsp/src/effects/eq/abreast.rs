@@ -109,13 +109,46 @@ fn step(c: &[[f64; ROWS]; 5], [first, second]: &mut [[f64; ROWS]; 2], y: &mut [f
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
     use std::arch::x86_64::{
-        __m128, __m128d, __m256d, _mm_andnot_ps, _mm_cmplt_ps, _mm_cvtsd_f64, _mm_cvtss_f32,
-        _mm_set1_ps, _mm_setr_ps, _mm_shuffle_ps, _mm_unpackhi_pd, _mm256_add_pd,
-        _mm256_castpd256_pd128, _mm256_cvtpd_ps, _mm256_cvtps_pd, _mm256_extractf128_pd,
-        _mm256_mul_pd, _mm256_setr_pd, _mm256_sub_pd,
+        __m256d, _mm_setr_ps, _mm256_add_pd, _mm256_cvtps_pd, _mm256_mul_pd, _mm256_setr_pd,
+        _mm256_setzero_pd, _mm256_sub_pd,
     };
 
-    use super::{ABREAST, Eq, StereoMut, math};
+    use super::{ABREAST, Eq, ROWS, StereoMut};
+    use crate::abreast::avx2::{narrow, pair, samples};
+
+    /// One step of all bands, of which each is a frame behind the one before it: so they do not wait for each other. Turn `n`
+    /// begins frame `n` and ends frame `n - (N - 1)`. `WHOLE`: there is a frame for every band.
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn turn<const N: usize, const WHOLE: bool>(
+        coefficients: &[[__m256d; 5]; N],
+        states: &mut [[__m256d; 2]; N],
+        outs: &mut [__m256d; N],
+        rows: &mut [&mut [f32]; ROWS],
+        n: usize,
+    ) {
+        let frames = rows[0].len();
+        for k in (0..N).rev() {
+            if !WHOLE && (n < k || n - k >= frames) {
+                continue;
+            }
+            let x = match k {
+                0 => _mm256_cvtps_pd(_mm_setr_ps(rows[0][n], rows[1][n], rows[2][n], rows[3][n])),
+                _ => outs[k - 1],
+            };
+            let (c, [first, second]) = (&coefficients[k], &mut states[k]);
+            let y = _mm256_add_pd(_mm256_mul_pd(c[0], x), *first);
+            let sum = _mm256_add_pd(_mm256_mul_pd(c[1], x), *second);
+            *first = _mm256_sub_pd(sum, _mm256_mul_pd(c[3], y));
+            *second = _mm256_sub_pd(_mm256_mul_pd(c[2], x), _mm256_mul_pd(c[4], y));
+            outs[k] = y;
+        }
+        if WHOLE || (n + 1 >= N && n + 1 - N < frames) {
+            let done = n + 1 - N;
+            let [a, b, c, d] = samples(narrow(outs[N - 1]));
+            (rows[0][done], rows[1][done], rows[2][done], rows[3][done]) = (a, b, c, d);
+        }
+    }
 
     /// As [`super::still`].
     #[target_feature(enable = "avx2")]
@@ -123,51 +156,38 @@ mod avx2 {
         [one, other]: [&mut Eq; ABREAST],
         [first, second]: [StereoMut<'_>; ABREAST],
     ) {
-        let coefficients: [[__m256d; 5]; N] = std::array::from_fn(|n| {
-            let (one, other) = (&one.active(n).morph.current, &other.active(n).morph.current);
-            std::array::from_fn(|k| _mm256_setr_pd(one[k], one[k], other[k], other[k]))
-        });
-        let mut states: [[__m256d; 2]; N] = std::array::from_fn(|n| {
-            let (one, other) = (&one.active(n).state, &other.active(n).state);
-            std::array::from_fn(|k| _mm256_setr_pd(one[k][0], one[k][1], other[k][0], other[k][1]))
-        });
-        let rows = first.left.iter_mut().zip(first.right).zip(second.left).zip(second.right);
-        for (((a, b), c), d) in rows {
-            let mut y = _mm256_cvtps_pd(_mm_setr_ps(*a, *b, *c, *d));
-            for (c, [first, second]) in coefficients.iter().zip(&mut states) {
-                let x = y;
-                y = _mm256_add_pd(_mm256_mul_pd(c[0], x), *first);
-                let sum = _mm256_add_pd(_mm256_mul_pd(c[1], x), *second);
-                *first = _mm256_sub_pd(sum, _mm256_mul_pd(c[3], y));
-                *second = _mm256_sub_pd(_mm256_mul_pd(c[2], x), _mm256_mul_pd(c[4], y));
+        let mut coefficients = [[_mm256_setzero_pd(); 5]; N];
+        let mut states = [[_mm256_setzero_pd(); 2]; N];
+        for n in 0..N {
+            let (one, other) = (one.active(n), other.active(n));
+            for (k, c) in coefficients[n].iter_mut().enumerate() {
+                let (one, other) = (one.morph.current[k], other.morph.current[k]);
+                *c = _mm256_setr_pd(one, one, other, other);
             }
-            [*a, *b, *c, *d] = narrow(y);
+            for (k, state) in states[n].iter_mut().enumerate() {
+                let (one, other) = (&one.state[k], &other.state[k]);
+                *state = _mm256_setr_pd(one[0], one[1], other[0], other[1]);
+            }
+        }
+        let frames = first.left.len();
+        let mut rows = [first.left, first.right, second.left, second.right];
+        let mut outs = [_mm256_setzero_pd(); N];
+        let whole = N - 1..frames.max(N - 1);
+        for n in 0..whole.start {
+            turn::<N, false>(&coefficients, &mut states, &mut outs, &mut rows, n);
+        }
+        for n in whole.clone() {
+            turn::<N, true>(&coefficients, &mut states, &mut outs, &mut rows, n);
+        }
+        for n in whole.end..frames + N - 1 {
+            turn::<N, false>(&coefficients, &mut states, &mut outs, &mut rows, n);
         }
         for (n, state) in states.into_iter().enumerate() {
             for (k, rows) in state.into_iter().enumerate() {
-                let rest = _mm256_extractf128_pd::<1>(rows);
-                one.bands[one.active[n]].state[k] = pair(_mm256_castpd256_pd128(rows));
-                other.bands[other.active[n]].state[k] = pair(rest);
+                let [first, second] = pair(rows);
+                one.bands[one.active[n]].state[k] = first;
+                other.bands[other.active[n]].state[k] = second;
             }
         }
-    }
-
-    /// [`math::narrow`] of all rows.
-    #[target_feature(enable = "avx2")]
-    #[inline]
-    fn narrow(y: __m256d) -> [f32; 4] {
-        let y = _mm256_cvtpd_ps(y);
-        let size = _mm_andnot_ps(_mm_set1_ps(-0.0), y);
-        // What is no number is not small, so it stays.
-        let y = _mm_andnot_ps(_mm_cmplt_ps(size, _mm_set1_ps(math::NOTHING)), y);
-        let [b, c, d]: [__m128; 3] =
-            [_mm_shuffle_ps::<1>(y, y), _mm_shuffle_ps::<2>(y, y), _mm_shuffle_ps::<3>(y, y)];
-        [_mm_cvtss_f32(y), _mm_cvtss_f32(b), _mm_cvtss_f32(c), _mm_cvtss_f32(d)]
-    }
-
-    #[target_feature(enable = "avx2")]
-    #[inline]
-    fn pair(rows: __m128d) -> [f64; 2] {
-        [_mm_cvtsd_f64(rows), _mm_cvtsd_f64(_mm_unpackhi_pd(rows, rows))]
     }
 }
