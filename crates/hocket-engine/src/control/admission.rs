@@ -8,7 +8,7 @@ use hocket_plan::session::Session;
 use hocket_plan::{Graph, NodeId};
 
 use super::edit::{Edit, EditError, Needs, check_destinations};
-use super::editor::{Editor, Key, Names};
+use super::editor::{Editor, Key, Names, NewNodes};
 use super::handle::{Control, ControlError};
 use super::main_thread::Services;
 use super::prepare::Workshop;
@@ -68,7 +68,7 @@ impl fmt::Display for Admission {
 pub struct Candidate {
     edit: Edit,
     /// New nodes.
-    made: Vec<(Key, NodeCell)>,
+    made: NewNodes,
     /// How many graphs the editor had sent when the names of its nodes were given.
     graphs: u64,
     admission: Admission,
@@ -176,7 +176,7 @@ impl Trial {
         editor: &Editor,
         session: &Session,
         how: WarmUp,
-    ) -> Result<(Vec<(Key, NodeCell)>, Vec<WarmCost>), EditError> {
+    ) -> Result<(NewNodes, Vec<WarmCost>), EditError> {
         let workshop = Workshop::new(session, &editor.media, editor.rate_hz);
         let (beside, services) = beside(&editor.control);
         let (mut made, mut costs) = (Vec::new(), Vec::new());

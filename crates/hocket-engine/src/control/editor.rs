@@ -89,6 +89,9 @@ pub(super) enum Key {
     Custom(u32),
 }
 
+/// Nodes that no plan has yet, by their purpose.
+pub(super) type NewNodes = Vec<(Key, NodeCell)>;
+
 /// Names that stay when indices move.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Names {
@@ -178,11 +181,7 @@ impl Editor {
     }
 
     /// The same with new nodes that are there already.
-    pub(super) fn apply_with(
-        &mut self,
-        edit: Edit,
-        made: Vec<(Key, NodeCell)>,
-    ) -> Result<(), EditError> {
+    pub(super) fn apply_with(&mut self, edit: Edit, made: NewNodes) -> Result<(), EditError> {
         self.match_done();
         let session = self.edited(&edit)?;
         let number = match (edit.needs(), &edit) {
@@ -270,7 +269,7 @@ impl Editor {
         &mut self,
         edit: &Edit,
         session: &Session,
-        made: Vec<(Key, NodeCell)>,
+        made: NewNodes,
     ) -> Result<u64, EditError> {
         let mut names = self.names.clone();
         names.edit(edit);

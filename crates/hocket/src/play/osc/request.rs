@@ -175,7 +175,7 @@ fn effects(addr: &str, args: &[OscType]) -> Option<Result<Request, Refusal>> {
     };
     let refused = |why: &str| Refusal::NotPossible(addr.into(), why.into());
     let name = decoded_name(name).ok_or_else(|| refused("its name is no text"));
-    let change = change.map_err(|why| refused(why));
+    let change = change.map_err(refused);
     Some(name.and_then(|name| Ok(Request::Effects(name, change?))))
 }
 
@@ -197,7 +197,7 @@ fn added(args: &[OscType]) -> Result<EffectChange, &'static str> {
 /// A place from 1.
 fn removed(args: &[OscType]) -> Result<EffectChange, &'static str> {
     let place = number_of(args)?;
-    match place >= 1.0 && place <= 1e6 && place.fract() == 0.0 {
+    match (1.0..=1e6).contains(&place) && place.fract() == 0.0 {
         true => Ok(EffectChange::Remove(place as usize)),
         false => Err("give the place of an effect in its chain, from 1"),
     }
