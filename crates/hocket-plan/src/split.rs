@@ -117,7 +117,10 @@ impl fmt::Display for SplitError {
             SplitError::Hosts { hosts, most, kept } => {
                 write!(f, "{hosts} hosts are not possible: host 0 and one for each group that can leave it are {most}")?;
                 reasons(f, kept)?;
-                write!(f, "; ask for 2 to {most}")
+                match most {
+                    2 => f.write_str("; ask for 2"),
+                    _ => write!(f, "; ask for 2 to {most}"),
+                }
             }
             SplitError::Solo { strip } => write!(
                 f,
