@@ -13,7 +13,8 @@ use hocket_session::session_text;
 
 use crate::cli::SplitArgs;
 use crate::failure::{Exit, Failure};
-use crate::load::{OpenedSession, effects, topology};
+use crate::load::project::is_project;
+use crate::load::{OpenedSession, effects, is_midi, topology};
 use crate::output::{note, print, tell};
 use folder::{Folder, MARK};
 
@@ -26,6 +27,7 @@ const LOOP_PERIODS: u32 = 1;
 /// # Errors
 /// [`Failure`].
 pub fn run(args: &SplitArgs) -> Result<Exit, Failure> {
+    refuse_foreign(&args.session)?;
     let opened = OpenedSession::open(&args.session, args.rate, &topology()?)?;
     opened.warnings().iter().for_each(|warning| tell(format_args!("warning: {warning}")));
     let (session, effects) = (opened.session(), effects());
@@ -51,6 +53,17 @@ pub fn run(args: &SplitArgs) -> Result<Exit, Failure> {
     folder.write(&files)?;
     tell_cut(&cut, args.costs.is_some());
     Ok(Exit::Done)
+}
+
+/// The audio of a project lies in an archive, which parts cannot name.
+fn refuse_foreign(path: &Path) -> Result<(), Failure> {
+    if !is_project(path) && !is_midi(path) {
+        return Ok(());
+    }
+    Err(Failure::bad_input(format!(
+        "{}: this is no session file; `hocket session convert` makes one of it, which can be cut",
+        path.display()
+    )))
 }
 
 fn part_name(host: usize) -> String {

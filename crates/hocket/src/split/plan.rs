@@ -82,7 +82,9 @@ fn at_host0(out: &mut String, cut: &Cut, args: &SplitArgs) {
         args.rate.unwrap_or(session.sample_rate_hz)
     );
     let mut captured = 0;
-    for input in session.inputs.iter().filter(|input| input.latency_frames == 0) {
+    // Those of the network come last.
+    let own = session.inputs.len().saturating_sub(cut.links.len());
+    for input in &session.inputs[..own] {
         for channel in 1..=input.channels {
             captured += 1;
             let port = quoted(&format!("hocket:{}_{channel}", input.name.replace(':', "_")));

@@ -211,6 +211,15 @@ fn sessions_that_cannot_be_cut_are_refused_with_the_reason() {
 }
 
 #[test]
+fn a_project_is_refused_with_the_way_to_a_session() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("cut");
+    let project = example("pulse.dawproject");
+    let args = ["split", text(&project), "--hosts", "2", "-o", text(&out)];
+    check_refused(&args, 2, &["no session file", "hocket session convert"]);
+}
+
+#[test]
 fn groups_that_hear_one_another_stay_together() {
     let more = "[[track]]\nname = \"four\"\noutput = \"A\"\n[[track.effect]]\nkind = \"compressor\"\nkey = \"two\"\n";
     let (folder, file) = session(&GROUPS.replacen("[[group]]", &format!("{more}[[group]]"), 1));
