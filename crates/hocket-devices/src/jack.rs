@@ -15,6 +15,7 @@
 mod libjack;
 mod player;
 mod server_transport;
+mod song_place;
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, TryLockError};
@@ -161,7 +162,19 @@ pub struct Jack<O: BlockObserver> {
     options: JackOptions,
     slot: Arc<Slot<O>>,
     inputs: Inputs,
+    place: PlacePort,
 }
+
+/// Whether the client has a port for the song's place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PlacePort {
+    None,
+    Sends,
+    Follows,
+}
+
+/// The name of the port for the song's place.
+const PLACE: &str = "transport";
 
 /// What the ports of the engine's inputs are for.
 #[derive(Debug, Clone, Default)]
@@ -170,6 +183,10 @@ struct Inputs {
     channels: Vec<usize>,
     /// The input of each MIDI port.
     midi: Vec<u16>,
+    /// The output port that says where the song is.
+    place_out: Option<usize>,
+    /// The input port that says where it has to be.
+    place_in: Option<usize>,
 }
 
 impl Inputs {
@@ -178,6 +195,8 @@ impl Inputs {
         Inputs {
             channels: channels.inputs.iter().map(|input| input.channels).collect(),
             midi: with_events.map(|(number, _)| number).collect(),
+            place_out: None,
+            place_in: None,
         }
     }
 }
@@ -227,7 +246,13 @@ impl<O: BlockObserver> Jack<O> {
         let client = Client::open(functions, name, server.map(String::as_str))
             .map_err(|error| refused(error.0, server_name(server)))?;
         let slot = Slot { player: Mutex::new(None), wanted: AtomicBool::new(false) };
-        Ok(Jack { client, options, slot: Arc::new(slot), inputs: Inputs::default() })
+        Ok(Jack {
+            client,
+            options,
+            slot: Arc::new(slot),
+            inputs: Inputs::default(),
+            place: PlacePort::None,
+        })
     }
 
     /// From now on the engine's song is where the server's transport is: it plays while that rolls, and stands still at the
@@ -238,6 +263,19 @@ impl<O: BlockObserver> Jack<O> {
     /// When [`Device::play`] has ended, the server waits no longer.
     pub fn follow_transport(&mut self, waits: bool) -> ServerTransport {
         ServerTransport::new(self.client.follow_transport(waits), self.server_name())
+    }
+
+    /// Adds an output port `transport` that says in each cycle where the song is, for [`Jack::follow_port`] of an engine
+    /// elsewhere. Call it before [`Device::prepare`]. It is connected to nothing.
+    pub fn send_transport(&mut self) {
+        self.place = PlacePort::Sends;
+    }
+
+    /// Adds an input port `transport`, and the engine's song is where this says: it plays, stops and jumps with the song of
+    /// the engine that sends it ([`Jack::send_transport`]). Without a signal it stands still. The song's own loop is off.
+    /// Call it before [`Device::prepare`]. It is connected to nothing.
+    pub fn follow_port(&mut self) {
+        self.place = PlacePort::Follows;
     }
 
     /// The name that the server gave.
@@ -410,6 +448,18 @@ impl<O: BlockObserver> Device<O> for Jack<O> {
         let inputs = register(&mut self.client, &names.inputs, Kind::Audio, Direction::Input)?;
         let midi = register(&mut self.client, &names.midi, Kind::Midi, Direction::Input)?;
         self.inputs = Inputs::of(channels);
+        let place = [PLACE.to_owned()];
+        match self.place {
+            PlacePort::None => {}
+            PlacePort::Sends => {
+                register(&mut self.client, &place, Kind::Audio, Direction::Output)?;
+                self.inputs.place_out = Some(outputs.len());
+            }
+            PlacePort::Follows => {
+                register(&mut self.client, &place, Kind::Audio, Direction::Input)?;
+                self.inputs.place_in = Some(inputs.len());
+            }
+        }
         let slot = Arc::clone(&self.slot);
         let process = Box::new(move |cycle, ports: &mut libjack::OpenPorts<'_>| {
             slot.cycle(cycle, ports);

@@ -9,7 +9,7 @@
 //! Three things come from outside the block's graph: engine inputs ([`NodeKind::Input`]), what a feedback edge brings
 //! from an earlier block ([`Graph::feed_back`]), and the outputs that the host reads ([`Graph::set_outputs`]).
 
-mod delays;
+pub(crate) mod delays;
 mod from_session;
 mod liveness;
 mod path;

@@ -22,6 +22,7 @@ pub mod graph;
 pub mod place;
 pub mod schedule;
 pub mod session;
+pub mod split;
 
 pub use compile::{Fusing, Unit, UnitGraph, UnitId};
 pub use cost_table::{ChainCost, CostTable};

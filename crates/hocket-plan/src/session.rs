@@ -94,6 +94,9 @@ pub struct Input {
     /// Whether the host hands over events, too: notes, MIDI and changes of parameters. Effects with an event input
     /// receive them on the tracks that play the input.
     pub events: bool,
+    /// How late its sound is, in frames: what comes in at a frame belongs to the song so many frames before. All else
+    /// waits for it, as for an effect with this latency.
+    pub latency_frames: u32,
 }
 
 /// Sound that the host reads beside the master's, such as a cue mix or a strip to be recorded.

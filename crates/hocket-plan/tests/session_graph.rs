@@ -367,8 +367,8 @@ fn inputs_outputs_and_moving_sends_have_nodes() {
     add_track(&mut session, "both", MASTER);
     let room = add_return(&mut session, "room", MASTER);
     session.inputs = vec![
-        Input { name: "unused".into(), channels: 2, events: false },
-        Input { name: "mic".into(), channels: 1, events: false },
+        Input { name: "unused".into(), channels: 2, events: false, latency_frames: 0 },
+        Input { name: "mic".into(), channels: 1, events: false, latency_frames: 0 },
     ];
     let input = Some(InputId(1));
     (session.tracks[0].input, session.tracks[1].input) = (input, input);
@@ -404,7 +404,8 @@ fn an_input_that_a_take_records_has_a_node_whether_a_track_plays_it_or_not() {
     let mut session = session();
     add_track(&mut session, "one", MASTER);
     add_track(&mut session, "live", MASTER);
-    let input = |name: &str| Input { name: name.into(), channels: 1, events: false };
+    let input =
+        |name: &str| Input { name: name.into(), channels: 1, events: false, latency_frames: 0 };
     session.inputs = vec![input("mic"), input("room"), input("unused")];
     session.tracks[1].input = Some(InputId(0));
     let take = |input, armed| TakeSpec {

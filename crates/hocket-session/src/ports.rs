@@ -36,6 +36,8 @@ impl<'a> Inputs<'a> {
         let channels = fields.whole(&schema::CHANNELS).map_or(2, |channels| channels.value);
         let channels = u16::try_from(channels).unwrap_or(2);
         let events = fields.flag(&schema::INPUT_EVENTS, false);
+        let latency = fields.whole(&schema::INPUT_LATENCY).map_or(0, |latency| latency.value);
+        let latency_frames = u32::try_from(latency).unwrap_or(0);
         let Some(At { value: name, span }) = fields.require_text(&schema::INPUT_NAME) else {
             self.incomplete = true;
             return;
@@ -51,7 +53,7 @@ impl<'a> Inputs<'a> {
             return;
         }
         self.ids.insert(name.to_owned(), InputId(self.list.len()));
-        self.list.push(Input { name: name.to_owned(), channels, events });
+        self.list.push(Input { name: name.to_owned(), channels, events, latency_frames });
     }
 
     /// The input that a track plays. A strip has two channels, so a wider input does not fit.

@@ -2,7 +2,7 @@
 //!
 //! The reader checks files against it, `docs/session-format.md` shows it, and editors get it as JSON Schema.
 
-use hocket_plan::graph::Ports;
+use hocket_plan::graph::{Graph, Ports};
 use hocket_time::MAX_POINT_BEATS;
 
 /// A table of the file and its keys.
@@ -411,6 +411,12 @@ pub(crate) const CHANNELS: Key = key(
 );
 pub(crate) const INPUT_EVENTS: Key =
     key("events", Value::Flag, "false", "Whether the host hands over notes and MIDI, too.");
+pub(crate) const INPUT_LATENCY: Key = key(
+    "latency_frames",
+    Value::Whole { min: 0, max: Graph::MAX_DELAY as i64 },
+    "0",
+    "How many frames its sound is late, at the rate at which the session runs: all else waits for it.",
+);
 pub(crate) const OUTPUT_NAME: Key =
     key("name", Value::Text, REQUIRED, "Unique among the outputs; not `master`.");
 pub(crate) const FROM: Key =
@@ -533,7 +539,7 @@ pub(crate) static TRANSPORT_TABLE: Table = Table {
 pub(crate) static INPUT_TABLE: Table = Table {
     header: "[[input]]",
     summary: "Sound that the host brings into the engine, such as a microphone.",
-    keys: &[INPUT_NAME, CHANNELS, INPUT_EVENTS],
+    keys: &[INPUT_NAME, CHANNELS, INPUT_EVENTS, INPUT_LATENCY],
 };
 pub(crate) static OUTPUT_TABLE: Table = Table {
     header: "[[output]]",

@@ -169,13 +169,16 @@ impl Writer<'_> {
         }
     }
 
-    fn input(&mut self, Input { name, channels, events }: &Input) {
+    fn input(&mut self, Input { name, channels, events, latency_frames }: &Input) {
         self.header("[[input]]");
         self.text("name", name);
         if *channels != 2 {
             self.value("channels", channels);
         }
         self.flag("events", *events);
+        if *latency_frames != 0 {
+            self.value("latency_frames", latency_frames);
+        }
     }
 
     fn output(&mut self, Output { name, from, tap }: &Output) -> Written {

@@ -181,8 +181,8 @@ fn every_key_lands_in_the_model() {
         preview: Some(MediaId(1)),
         time: time(),
         inputs: vec![
-            Input { name: "mic".into(), channels: 1, events: false },
-            Input { name: "keys".into(), channels: 2, events: false },
+            Input { name: "mic".into(), channels: 1, events: false, latency_frames: 0 },
+            Input { name: "keys".into(), channels: 2, events: false, latency_frames: 0 },
         ],
         outputs: vec![
             Output { name: "cue".into(), from: StripId::Return(1), tap: Tap::PreFader },

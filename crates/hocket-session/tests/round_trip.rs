@@ -320,7 +320,8 @@ fn sessions() -> impl Strategy<Value = Session> {
             };
             let mut session = Session { sample_rate_hz, length_s, time, ..Session::default() };
             for (number, (channels, events)) in inputs.into_iter().enumerate() {
-                session.inputs.push(Input { name: format!("in {number}"), channels, events });
+                let (name, latency_frames) = (format!("in {number}"), 300 * number as u32);
+                session.inputs.push(Input { name, channels, events, latency_frames });
             }
             let count = session.inputs.len();
             for (number, (strip, (clips, notes), input)) in tracks.into_iter().enumerate() {

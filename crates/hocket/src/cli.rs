@@ -16,6 +16,7 @@ mod recover;
 mod render;
 mod report;
 mod session;
+mod split;
 mod trace;
 
 use clap::{Parser, Subcommand};
@@ -42,6 +43,7 @@ pub use recover::RecoverArgs;
 pub use render::RenderArgs;
 pub use report::ReportArgs;
 pub use session::{ConvertArgs, SessionArgs, SessionCommand, ShowArgs};
+pub use split::SplitArgs;
 pub use trace::TraceArgs;
 
 use crate::failure::{Exit, Failure};
@@ -123,6 +125,8 @@ pub enum Command {
     Recover(RecoverArgs),
     /// Writes a session to an audio file, as fast as the machine can.
     Render(RenderArgs),
+    /// Cuts a session into several, for machines that play it together over JACK's network.
+    Split(SplitArgs),
     /// Turns a record of `bench` into a table or a page, and folders of records into a site.
     Report(ReportArgs),
     /// Plays a session in real time and writes what every thread did in each block, or in the late ones.
@@ -175,6 +179,7 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Plugin(args) => crate::plugin::run(&args),
         Command::Recover(args) => crate::recover::run(&args),
         Command::Render(args) => crate::render::run(&args),
+        Command::Split(args) => crate::split::run(&args),
         Command::Report(args) => crate::report::run(&args),
         Command::Trace(args) => crate::trace::run(&args),
         Command::Tune(args) => crate::tune::run(&args),

@@ -23,6 +23,7 @@ pub mod render;
 pub mod recover;
 pub mod report;
 pub mod session;
+pub mod split;
 pub mod lab;
 pub mod trace;
 pub mod tune;

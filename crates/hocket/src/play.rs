@@ -62,7 +62,7 @@ use osc::Listener;
 use outcome::{Disk, Outcome};
 use peaks::{Looker, Peaks};
 use sound::Sound;
-use steering::{Steering, schedule_of};
+use steering::{Leads, Steering, schedule_of};
 use strips::Strips;
 use view::{Facts, View};
 use watcher::{Causes, watch};
@@ -115,14 +115,18 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     parts.end("loading");
     // Before the device is prepared: its first cycle says where the other transport is.
     let leads = chosen.follow(args.transport, loaded.disk.is_some());
+    if args.send_transport {
+        chosen.send_transport();
+    }
     let length = wanted_frames(args.length, &loaded)?;
+    let follows = args.transport != TransportArg::Own;
     // Another transport may pass the song's end and come back.
-    let length = length.filter(|_| leads.is_none() || args.length.is_some());
+    let length = length.filter(|_| !follows || args.length.is_some());
     let (topology, known, takes) = (&topology, &known, &wanted[..]);
     let stage = Stage { args, frames, loaded: &loaded, topology, known, costs, takes };
     let engine = stage.engine(&stop)?;
     fill(&loaded, &stop);
-    if leads.is_none() {
+    if !follows {
         ready_to_loop(&loaded);
     }
     let mut device = chosen.device(Format { rate_hz: loaded.rate_hz, frames });
@@ -131,13 +135,24 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     let sound = Sound::new(device.name(), &ready, &engine);
     tell_ready(&sound, &ready);
     leads.iter().for_each(|server| following::tell(server, &loaded));
+    following::tell_ports(args);
     let showing = Showing::of(args)?;
     let until = showing.until(args, length);
     // What the user prolongs is recorded, too.
     let takes_end = if matches!(until, Until::Song(_)) { None } else { length };
     let takes = Takes::begin(&wanted, &engine, takes_end)?;
     parts.end("preparing");
-    let run = Run { loaded: &loaded, sound, length, until, osc, page, leads, stop: &stop };
+    let run = Run {
+        loaded: &loaded,
+        sound,
+        length,
+        until,
+        osc,
+        page,
+        leads,
+        transport: args.transport,
+        stop: &stop,
+    };
     let (engine, outcome) = play(device.as_mut(), engine, takes, showing, run)?;
     // The client leaves the server before anybody reads what came of it.
     drop(device);
@@ -408,14 +423,12 @@ struct Run<'a> {
     page: Option<Page>,
     /// The transport that the song follows; `None`: its own.
     leads: Option<ServerTransport>,
+    /// Which transport that is.
+    transport: TransportArg,
     stop: &'a AtomicBool,
 }
 
 impl Run<'_> {
-    fn transport(&self) -> TransportArg {
-        if self.leads.is_some() { TransportArg::Jack } else { TransportArg::Own }
-    }
-
     fn facts(&self, engine: &Engine, outputs: &[String]) -> Facts {
         let settings = engine.settings();
         let deadline_us = settings.period().as_nanos() as f64 / 1e3;
@@ -427,7 +440,7 @@ impl Run<'_> {
         Facts {
             session: self.loaded.session.name.clone(),
             device: device.chain(self.sound.lines()).chain([format]).collect(),
-            transport: self.transport().name(),
+            transport: self.transport.name(),
             outputs: outputs.to_vec(),
         }
     }
@@ -450,7 +463,7 @@ fn play(
     showing: Showing,
     mut run: Run<'_>,
 ) -> Result<(Engine, Outcome), Failure> {
-    let transport = run.transport().name();
+    let transport = run.transport.name();
     let Run { loaded, stop, .. } = run;
     let before = loaded.media.not_ready();
     let settings = FlightSettings { events: EVENTS, ..FlightSettings::default() };
@@ -460,7 +473,14 @@ fn play(
     let causes = Causes::default();
     let facts = run.facts(&engine, &outputs);
     let (leads, osc, page) = (run.leads.take(), run.osc.take(), run.page.take());
-    let steering = Steering::new(&engine, &live, loaded, run.length, leads.clone(), stop);
+    let steering = Steering::new(
+        &engine,
+        &live,
+        loaded,
+        run.length,
+        Leads::of(leads.clone(), run.transport),
+        stop,
+    );
     let strips = Strips::new(&loaded.session, engine.control());
     let peaks = Peaks::new(&live, outputs.len());
     let view = |looker| {

@@ -10,7 +10,8 @@ use hocket_engine::{Engine, period_ns, rows};
 use hocket_machine::clock::monotonic_ns;
 
 use super::Inputs;
-use super::libjack::{Cycle, Events, OpenPorts, TransportAt, TransportState};
+use super::libjack::{Cycle, Events, OpenPorts, TransportState};
+use super::song_place::SongPlace;
 use crate::BlockObserver;
 use crate::xruns::{Attribution, Took};
 
@@ -60,7 +61,12 @@ impl<O: BlockObserver> Player<O> {
             return ports.silence_from(0);
         }
         let called_ns = monotonic_ns();
-        cycle.transport.into_iter().for_each(|at| self.follow(at));
+        if let Some(at) = cycle.transport {
+            self.follow(at.frame.into(), at.state == TransportState::Rolling);
+        }
+        if let Some(port) = self.inputs.place_in {
+            self.follow_port(ports.input(port));
+        }
         let mut skipped = self.skipped(&cycle);
         self.bring_in_events(ports, cycle.frames);
         let (mut from, mut period) = (0, None);
@@ -84,6 +90,7 @@ impl<O: BlockObserver> Player<O> {
             }
         }
         ports.silence_from(from);
+        self.send_place(ports, from);
         period.iter().for_each(|period| self.observer.period(period));
         let took = Took {
             due_ns: cycle.begun_ns,
@@ -98,8 +105,7 @@ impl<O: BlockObserver> Player<O> {
     ///
     /// The transport moves on with the cycles, as the song does with the blocks, so it rarely needs a command. After cycles
     /// that the server made without this client, it goes on where the others are.
-    fn follow(&mut self, at: TransportAt) {
-        let (frame, rolls) = (i64::from(at.frame), at.state == TransportState::Rolling);
+    fn follow(&mut self, frame: i64, rolls: bool) {
         let song = self.engine.transport();
         let (loops, plays) = (song.loop_range().is_some(), song.is_playing());
         let is_elsewhere = song.position() != frame;
@@ -112,6 +118,22 @@ impl<O: BlockObserver> Player<O> {
         if plays != rolls {
             self.command(if rolls { TransportCommand::Play } else { TransportCommand::Stop });
         }
+    }
+
+    /// Has the song where a port says. Without a signal it stands still where it is.
+    fn follow_port(&mut self, row: &[f32]) {
+        let here = self.engine.transport().position();
+        let place = SongPlace::read(row).unwrap_or(SongPlace { frame: here, plays: false });
+        self.follow(place.frame, place.plays);
+    }
+
+    /// Says where the song was at the first of so many frames, which the engine has played.
+    fn send_place(&self, ports: &mut OpenPorts<'_>, frames: usize) {
+        let Some(port) = self.inputs.place_out else { return };
+        let song = self.engine.transport();
+        let plays = song.is_playing();
+        let played = if plays { frames as i64 } else { 0 };
+        SongPlace { frame: song.position() - played, plays }.write(ports.output(port));
     }
 
     /// At once. Such a command needs no room, so it is never given back.

@@ -31,19 +31,26 @@ pub struct Server {
 impl Server {
     /// Starts a server and waits until it answers. `None`, and a line that says why: there is no JACK here.
     pub fn start(test: &str, rate_hz: u32, frames: u32, mode: Mode) -> Option<Server> {
+        let (rate, period) = (rate_hz.to_string(), frames.to_string());
+        Server::start_in(test, &[], mode, &["dummy", "--rate", &rate, "--period", &period])
+    }
+
+    /// The same with a driver and its options. `before`: a program that runs jackd in its own place, such as in another
+    /// network.
+    pub fn start_in(test: &str, before: &[&str], mode: Mode, driver: &[&str]) -> Option<Server> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let library = match Library::load() {
             Ok(library) => library,
             Err(why) => return skipped(test, &format!("no JACK library: {why}")),
         };
         let name = format!("hkt{}-{}", std::process::id(), NUMBER.fetch_add(1, Relaxed));
-        let mut command = Command::new("jackd");
-        command.args(["--name", &name, "--no-realtime"]);
+        let program = [before, &["jackd"]].concat();
+        let mut command = Command::new(program[0]);
+        command.args(&program[1..]).args(["--name", &name, "--no-realtime"]);
         if mode == Mode::WaitsForClients {
             command.args(["--sync", "--timeout", "60000"]);
         }
-        command.args(["-d", "dummy", "--rate", &rate_hz.to_string()]);
-        command.args(["--period", &frames.to_string()]);
+        command.arg("-d").args(driver);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let process = match command.spawn() {
             Ok(process) => process,

@@ -159,8 +159,8 @@ fn inputs_reach_their_tracks_and_outputs_have_their_strips() {
     let _alone = stage::alone();
     let mut session = session(vec![track("clip"), track("both"), track("live")]);
     session.inputs = vec![
-        Input { name: "mono".into(), channels: 1, events: false },
-        Input { name: "stereo".into(), channels: 2, events: false },
+        Input { name: "mono".into(), channels: 1, events: false, latency_frames: 0 },
+        Input { name: "stereo".into(), channels: 2, events: false, latency_frames: 0 },
     ];
     session.tracks[1].input = Some(InputId(1));
     (session.tracks[2].input, session.tracks[2].clips) = (Some(InputId(0)), Vec::new());

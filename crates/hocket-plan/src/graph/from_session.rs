@@ -266,7 +266,8 @@ impl Builder<'_> {
         let kind = NodeKind::Input(u16::try_from(number).map_err(|_| missing())?);
         let events = if input.events { EventPorts::OUTPUT } else { EventPorts::NONE };
         let ports = Ports::of(input.channels).with_events(events);
-        let node = Node { ports, ..Node::new(name, kind) };
+        let latency_frames = input.latency_frames;
+        let node = Node { ports, latency_frames, ..Node::new(name, kind) };
         let node = self.graph.add(node)?;
         self.inputs.insert(number, node);
         Ok(node)

@@ -144,6 +144,8 @@ pub enum TransportArg {
     Own,
     /// The JACK server's: the song plays, stops and moves together with other clients.
     Jack,
+    /// That of another Hocket, which `--send-transport` brings to the input port `transport`.
+    Port,
 }
 
 impl TransportArg {
@@ -152,6 +154,7 @@ impl TransportArg {
         match self {
             TransportArg::Own => "own",
             TransportArg::Jack => "jack",
+            TransportArg::Port => "port",
         }
     }
 }

@@ -48,10 +48,13 @@ pub struct PlayArgs {
     /// The name of the client on JACK.
     #[arg(long, value_name = "NAME", default_value = PlayArgs::CLIENT)]
     pub client: String,
-    /// Which transport decides when the song plays, and where. `jack` needs `--device jack`: then keys and OSC ask the
-    /// server, and without --length the run has no end.
+    /// Which transport decides when the song plays, and where. `jack` and `port` need `--device jack`, and without --length
+    /// the run has no end. With `jack`, keys and OSC ask the server; with `port`, they cannot move the song.
     #[arg(long, value_enum, default_value_t = TransportArg::Own)]
     pub transport: TransportArg,
+    /// Adds an output port `transport` on JACK that says where the song is, for `--transport port` of another Hocket.
+    #[arg(long)]
+    pub send_transport: bool,
     /// Block length in frames [default: 64, on alsa 256; a JACK server decides itself].
     #[arg(long, value_name = "N")]
     pub frames: Option<u32>,

@@ -40,7 +40,7 @@ impl Chosen {
     /// not there: 3.
     pub(super) fn find(args: &PlayArgs) -> Result<Chosen, Failure> {
         let named = named(args);
-        check_transport(args.transport, named.as_ref())?;
+        check_transport(args, named.as_ref())?;
         let chosen = match named {
             Some(named) => Chosen::named(args, &named)?,
             None => Chosen::best(args)?,
@@ -172,7 +172,18 @@ impl Chosen {
     pub(super) fn follow(&mut self, asked: TransportArg, waits: bool) -> Option<ServerTransport> {
         match (self, asked) {
             (Chosen::Jack(jack), TransportArg::Jack) => Some(jack.follow_transport(waits)),
+            (Chosen::Jack(jack), TransportArg::Port) => {
+                jack.follow_port();
+                None
+            }
             _ => None,
+        }
+    }
+
+    /// Has the device say where the song is, for another Hocket. Before [`Chosen::device`].
+    pub(super) fn send_transport(&mut self) {
+        if let Chosen::Jack(jack) = self {
+            jack.send_transport();
         }
     }
 
@@ -203,15 +214,26 @@ fn named(args: &PlayArgs) -> Option<Named> {
 }
 
 /// A run that is to follow a server must not go without it, so it is not left to what is there.
-fn check_transport(asked: TransportArg, named: Option<&Named>) -> Result<(), Failure> {
-    let is_jack = named.is_some_and(|named| named.name == JACK);
-    if asked == TransportArg::Own || is_jack {
+fn check_transport(args: &PlayArgs, named: Option<&Named>) -> Result<(), Failure> {
+    if args.send_transport && args.transport == TransportArg::Port {
+        return Err(Failure::bad_input(
+            "--send-transport and --transport port: a song that follows a port sends none; take one of the two out",
+        ));
+    }
+    let option = match (args.transport, args.send_transport) {
+        (TransportArg::Own, false) => return Ok(()),
+        (TransportArg::Own, true) => {
+            "--send-transport: only the device jack has this port".to_owned()
+        }
+        (other, _) => {
+            format!("--transport {}: only the device jack has this transport", other.name())
+        }
+    };
+    if named.is_some_and(|named| named.name == JACK) {
         return Ok(());
     }
     let instead = named.map_or(String::new(), |named| format!(" instead of {}", named.asked));
-    Err(Failure::bad_input(format!(
-        "--transport jack: only the device jack has this transport; give --device jack{instead}"
-    )))
+    Err(Failure::bad_input(format!("{option}; give --device jack{instead}")))
 }
 
 /// An absence is the usual case on many machines, and all else a warning.

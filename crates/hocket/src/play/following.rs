@@ -9,6 +9,7 @@ use hocket_devices::ServerTransport;
 use hocket_devices::jack::{Place, TransportState};
 
 use super::live::Live;
+use crate::cli::{PlayArgs, TransportArg};
 use crate::load::LoadedSession;
 use crate::output::note;
 
@@ -32,6 +33,18 @@ pub(super) fn tell(server: &ServerTransport, loaded: &LoadedSession) {
     note(format_args!("follows the JACK server's transport, which {does} at {seconds:.1} s"));
     if loaded.session.time.repeat.is_some() {
         note("the session's loop is off: the JACK server's transport has none");
+    }
+}
+
+/// Says what the port for the song's place is for.
+pub(super) fn tell_ports(args: &PlayArgs) {
+    if args.transport == TransportArg::Port {
+        note(
+            "the song is where the port 'transport' says, and stands still until something is connected to it",
+        );
+    }
+    if args.send_transport {
+        note("the port 'transport' says where the song is");
     }
 }
 

@@ -14,7 +14,7 @@ use hocket_engine::time::{BarPosition, LoopRange, TempoMap, TimedCommand, Transp
 use hocket_engine::{Control, ControlError, Engine, Standing, Steer, Strategy};
 
 use super::live::Live;
-use crate::cli::{Position, ScheduleArg};
+use crate::cli::{Position, ScheduleArg, TransportArg};
 use crate::load::LoadedSession;
 use crate::render::frame_at;
 
@@ -22,6 +22,8 @@ use crate::render::frame_at;
 const LOCATE_PATIENCE: Duration = Duration::from_millis(300);
 
 /// A loop of the song's own would take it away from where the server's other clients are.
+/// What a song that follows a port answers.
+const PORT_LEADS: &str = "the song follows the port 'transport': steer the Hocket that sends it";
 const NO_LOOP: &str = "no loop: the song follows the JACK server's transport, which has none; play without --transport jack";
 
 /// What was done, or why nothing was.
@@ -36,8 +38,7 @@ pub(super) struct Steering<'a> {
     map: Option<Arc<TempoMap>>,
     /// Where the song ends, in frames; `None`: nowhere.
     song_end: Option<u64>,
-    /// The transport that the song follows; `None`: the engine's own.
-    leads: Option<ServerTransport>,
+    leads: Leads,
     /// The sibling policy, which needs other threads.
     sibling: &'static str,
     stop: &'a AtomicBool,
@@ -56,6 +57,27 @@ pub(super) fn schedule_of(standing: &Standing) -> &'static str {
     }
 }
 
+/// The transport that the song follows.
+#[derive(Debug, Clone)]
+pub(super) enum Leads {
+    /// The engine's own.
+    Own,
+    /// A server's.
+    Server(ServerTransport),
+    /// What a port says.
+    Port,
+}
+
+impl Leads {
+    pub(super) fn of(server: Option<ServerTransport>, transport: TransportArg) -> Leads {
+        match (server, transport) {
+            (Some(server), _) => Leads::Server(server),
+            (None, TransportArg::Port) => Leads::Port,
+            (None, _) => Leads::Own,
+        }
+    }
+}
+
 impl<'a> Steering<'a> {
     /// `stop` ends the run.
     pub(super) fn new(
@@ -63,7 +85,7 @@ impl<'a> Steering<'a> {
         live: &Arc<Live>,
         loaded: &'a LoadedSession,
         song_end: Option<u64>,
-        leads: Option<ServerTransport>,
+        leads: Leads,
         stop: &'a AtomicBool,
     ) -> Steering<'a> {
         let (control, sibling) = (engine.control(), engine.settings().policy.sibling.name());
@@ -113,8 +135,10 @@ impl<'a> Steering<'a> {
     /// Whether the song plays. One that waits for the clients of a server is about to.
     fn is_on(&self) -> bool {
         match &self.leads {
-            Some(server) => server.now().is_some_and(|at| at.state != TransportState::Stopped),
-            None => self.live.song.plays.load(Relaxed),
+            Leads::Server(server) => {
+                server.now().is_some_and(|at| at.state != TransportState::Stopped)
+            }
+            Leads::Own | Leads::Port => self.live.song.plays.load(Relaxed),
         }
     }
 
@@ -131,7 +155,7 @@ impl<'a> Steering<'a> {
     pub(super) fn locate(&self, frame: i64) -> Steered {
         let (command, done) = (TransportCommand::Locate(frame), self.bar_of(frame));
         let done = format!("at bar {done}");
-        if self.leads.is_some() {
+        if !matches!(self.leads, Leads::Own) {
             // What plays there is read when the server goes there, whoever asks for it.
             return self.send(command, &done);
         }
@@ -183,7 +207,11 @@ impl<'a> Steering<'a> {
     }
 
     fn can_loop(&self) -> Result<(), String> {
-        if self.leads.is_some() { Err(NO_LOOP.into()) } else { Ok(()) }
+        match self.leads {
+            Leads::Own => Ok(()),
+            Leads::Port => Err(PORT_LEADS.into()),
+            Leads::Server(_) => Err(NO_LOOP.into()),
+        }
     }
 
     /// A plan from the costs that were measured so far.
@@ -260,8 +288,10 @@ impl<'a> Steering<'a> {
     }
 
     fn send(&self, command: TransportCommand, done: &str) -> Steered {
-        if let Some(server) = &self.leads {
-            return ask(server, command, done);
+        match &self.leads {
+            Leads::Own => {}
+            Leads::Port => return Err(PORT_LEADS.into()),
+            Leads::Server(server) => return ask(server, command, done),
         }
         let sent = self.control.transport(TimedCommand { at_steady: 0, command });
         sent.map(|_| done.into()).map_err(|error| error.to_string())

@@ -25,6 +25,7 @@ mod inputs;
 mod plugins;
 mod isolated;
 mod parts;
+mod split;
 mod levels;
 mod dashboard;
 mod pty;

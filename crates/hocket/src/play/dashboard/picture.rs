@@ -115,6 +115,7 @@ fn transport(shown: &Shown) -> Line<'static> {
         format!("bar {}  {:.1} bpm {beats}/{unit}  {}", song.bar, song.bpm, clock(song.seconds));
     match &song.repeat {
         _ if song.transport == TransportArg::Jack.name() => text += "  follows JACK",
+        _ if song.transport == TransportArg::Port.name() => text += "  follows a port",
         Some([from, to]) => text += &format!("  loop {from} to {to}"),
         None => text += "  no loop",
     }
