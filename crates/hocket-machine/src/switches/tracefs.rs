@@ -129,7 +129,7 @@ impl Format {
     }
 }
 
-/// The field `name` in a line such as `field:pid_t pid;	offset:24;	size:4;	signed:1;`.
+/// The field `name` in a line such as `field:pid_t pid; offset:24; size:4; signed:1;`.
 fn field(text: &str, name: &str) -> Option<Field> {
     text.lines().find_map(|line| {
         let mut parts = line.trim().strip_prefix("field:")?.split(';').map(str::trim);
