@@ -338,7 +338,7 @@ fn a_plug_in_that_does_not_fit_is_refused_with_what_it_needs() {
     run.run.await_line("sounding", |line| peak(line) > 0.0);
     let add = "/strip/one/effect/add";
     let plug_in = text("clap:test.hocket.gain");
-    let (done, said) = run.ask(add, &[plug_in.clone()]);
+    let (done, said) = run.ask(add, std::slice::from_ref(&plug_in));
     let why = "one: clap:test.hocket.gain is not added: it needs ";
     assert!(done == 0 && said.starts_with(why), "{said}");
     assert!(said.contains("ask again with \"force\""), "{said}");
