@@ -37,6 +37,11 @@ pub struct FigurePair {
 }
 
 impl FigurePair {
+    /// Whether there is a verdict.
+    pub fn is_decided(&self) -> bool {
+        self.compared.judged(self.floor, MIN_STARTS).is_decided()
+    }
+
     /// Whether a difference is shown.
     pub fn is_shown(&self) -> bool {
         self.compared.judged(self.floor, MIN_STARTS).is_shown()

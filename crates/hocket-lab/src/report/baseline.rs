@@ -186,6 +186,11 @@ impl Baseline {
         self.changes.iter().filter(|it| it.judgement().is_shown()).count()
     }
 
+    /// How many variants have no verdict.
+    pub(crate) fn not_judged(&self) -> usize {
+        self.changes.iter().filter(|it| !it.judgement().is_decided()).count()
+    }
+
     /// What one baseline cannot tell, where that matters.
     pub(crate) fn caution(&self) -> Option<&'static str> {
         let is_shown = self.changes.iter().any(|it| it.judgement().is_shown());

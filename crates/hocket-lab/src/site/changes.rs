@@ -32,16 +32,25 @@ pub(super) struct Judged {
     pub(super) verdicts: BTreeMap<String, String>,
     /// How many of them are a difference.
     pub(super) shown: usize,
+    /// How many of them there is no verdict on: too few process starts, or no level.
+    pub(super) undecided: usize,
 }
 
 impl Judged {
     /// What was found, as a link.
     pub(super) fn in_short(&self) -> String {
         let of = counted(self.verdicts.len(), "figure");
+        let (decided, undecided) =
+            (self.verdicts.len().saturating_sub(self.undecided), self.undecided);
+        let not_judged = match undecided {
+            0 => String::new(),
+            n => format!(", {n} not judged"),
+        };
         match self.shown {
-            0 => format!("no difference shown in {of}"),
-            1 => format!("1 of {of} differs"),
-            n => format!("{n} of {of} differ"),
+            0 if decided == 0 => format!("none of {of} could be judged"),
+            0 => format!("no difference shown in {}{not_judged}", counted(decided, "figure")),
+            1 => format!("1 of {of} differs{not_judged}"),
+            n => format!("{n} of {of} differ{not_judged}"),
         }
     }
 }
@@ -98,7 +107,8 @@ fn judge_benches(before: &Entry, now: &Entry) -> Result<(Judged, String), String
             @if let Some(caution) = baseline.caution() { p.note { (caution) } }
         }
     };
-    let judged = Judged { shown: baseline.shown(), verdicts };
+    let (shown, undecided) = (baseline.shown(), baseline.not_judged());
+    let judged = Judged { verdicts, shown, undecided };
     let text = page(before, now, &judged, body);
     Ok((judged, text))
 }
@@ -143,7 +153,8 @@ fn judge_runs(before: &Entry, now: &Entry) -> Result<(Judged, String), String> {
     let verdicts: BTreeMap<String, String> =
         all.map(|(name, it)| (name, it.verdict().to_string())).collect();
     let shown = figures().flat_map(|(_, all)| all).filter(|it| it.is_shown()).count();
-    let judged = Judged { verdicts, shown };
+    let undecided = figures().flat_map(|(_, all)| all).filter(|it| !it.is_decided()).count();
+    let judged = Judged { verdicts, shown, undecided };
     let body = html! {
         p { "Rounds of two runs are not paired, so whatever changed between them (load, clock, kernel) is in the ratios. A difference is shown where the interval leaves 0 % out and the change is beyond what both runs show between two equal variants. An interval needs " (MIN_STARTS) " process starts in each run. One run of each does not tell a change of the program from what a second run of the same program would differ by." }
         @for pair in &both { (experiment(pair)) }
