@@ -967,7 +967,9 @@ fn counters_of_an_unknown_core_give_no_ratio() {
 
 #[test]
 fn runs_with_and_without_counters_are_not_compared() {
-    let (plain, counting) = (quiet(), with_counters());
+    let plain = fixture::example(1);
+    let mut counting = plain.clone();
+    counting.variants[0].counted = Some(Counted::default());
     let why = Baseline::of(&[counting], &plain).expect_err("refused").why;
     assert!(why.contains("hardware counters") && why.contains("on in the baseline"), "{why}");
 }
