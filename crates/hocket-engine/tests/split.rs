@@ -7,9 +7,10 @@ mod stage;
 use std::collections::VecDeque;
 
 use hocket_engine::time::{LanePoint, Shape, TimeBase};
-use hocket_engine::{Effects, Engine, Fusing, LaneSpec, LaneTarget, SendAt, prepare_session};
+use hocket_engine::{Effects, Engine, Fusing, LaneSpec, LaneTarget, prepare_session};
 use hocket_plan::session::{
-    Automation, Destination, Group, GroupId, Return, ReturnId, Send, Strip, StripId, Tap, Track,
+    Automation, Destination, Group, GroupId, Return, ReturnId, Send, SendAt, Strip, StripId, Tap,
+    Track,
 };
 use hocket_plan::split::{Cut, CutOptions, SplitError, expected_costs, split};
 use hocket_plan::{Effect, Key, ScheduleKind, Session};
