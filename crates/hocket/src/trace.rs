@@ -42,6 +42,12 @@ pub fn run(args: &TraceArgs) -> Result<Exit, Failure> {
     let format = Format::of(&args.output)?;
     match (args.attach, &args.session) {
         (Some(process), _) => attach::run(args, process, format),
+        (None, Some(_)) if args.children || args.interrupts => {
+            let option = if args.children { "--children" } else { "--interrupts" };
+            Err(Failure::bad_input(format!(
+                "{option} belongs to --attach PID, which watches a program"
+            )))
+        }
         (None, Some(session)) => play(args, session, format),
         (None, None) => Err(Failure::bad_input("name a session, or a program with --attach PID")),
     }

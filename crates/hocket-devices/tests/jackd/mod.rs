@@ -11,6 +11,9 @@ use sentry::{Library, OtherClient};
 /// Only to end a hang.
 pub const HANGS: Duration = Duration::from_secs(120);
 
+/// How long a server may take to end.
+const PATIENCE: Duration = Duration::from_secs(20);
+
 /// How a server runs its clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
@@ -74,11 +77,18 @@ impl Server {
         OtherClient::open(&library, &self.name, name, ports, room).unwrap()
     }
 
-    /// Sends a signal and waits for the end.
+    /// Sends a signal and waits for the end. A server that has its network manager may never end by itself; it is killed.
     pub fn end(&mut self, signal: &str) {
         send(self.process.id(), signal);
+        let until = Instant::now() + PATIENCE;
+        while self.process.try_wait().unwrap().is_none() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        self.is_killed = signal == "-KILL" || self.process.try_wait().unwrap().is_none();
+        if self.is_killed {
+            send(self.process.id(), "-KILL");
+        }
         self.process.wait().unwrap();
-        self.is_killed = signal == "-KILL";
     }
 
     /// A machine has places for eight servers, and a killed one keeps its place until a server of the same name takes

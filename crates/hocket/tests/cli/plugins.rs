@@ -428,10 +428,10 @@ fn tasks_of_a_plug_in_make_the_same_bytes_for_all_workers() {
     };
     let alone = rendered(&["--schedule", "serial"]);
     for schedule in ["lists", "dataflow", "steal", "critical"] {
-        for workers in ["2", "3"] {
-            let more = ["--schedule", schedule, "--workers", workers];
-            assert!(rendered(&more) == alone, "{more:?}");
-        }
+        // As many as the seats of this machine.
+        assert!(rendered(&["--schedule", schedule]) == alone, "{schedule}");
+        let more = ["--schedule", schedule, "--workers", "1"];
+        assert!(rendered(&more) == alone, "{more:?}");
     }
     assert!(rendered(&["--isolate"]) == alone);
 }
