@@ -307,7 +307,7 @@ mod tests {
         // 2000-02-29.
         let (first, day) = (951_782_400.0, 86_400.0);
         let weeks = Scale::between(first + 1.0, first + 21.5 * day);
-        let expected = ["2000-03-05", "2000-03-10", "2000-03-15", "2000-03-20"];
+        let expected = ["2000-03-04", "2000-03-09", "2000-03-14", "2000-03-19"];
         assert_eq!(names(weeks, DATE, 420.0), expected);
         let hours = Scale::between(first + 1.0, first + day);
         let expected = ["02-29 06:00", "02-29 12:00", "02-29 18:00", "03-01 00:00"];

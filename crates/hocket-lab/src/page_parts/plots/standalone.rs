@@ -14,7 +14,7 @@ const LINE: f64 = 17.0;
 const TITLE: f64 = 16.0 / SIZE * 1.1;
 const CAPTION: f64 = 11.5 / SIZE;
 const FONTS: &str = "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',sans-serif";
-const SHEET: &str = include_str!("../style.css");
+const SHEET: &str = include_str!("../plots.css");
 
 impl Drawn {
     /// The picture as an SVG file with these sentences below it; `from` is the command that writes it.
