@@ -1,9 +1,10 @@
 //! Thread switches, watched for real. Pins only threads of its own.
 
+use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use hocket_machine::pin::{self, CpuSet};
@@ -13,6 +14,12 @@ use hocket_machine::{clock, noise};
 
 fn own_cpu() -> u32 {
     pin::current_affinity().expect("readable").first().expect("somewhere")
+}
+
+/// For tests with tracepoints: the kernel may leave records out while it starts and ends those of another one.
+fn alone() -> MutexGuard<'static, ()> {
+    static STAGE: Mutex<()> = Mutex::new(());
+    STAGE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The watch, or why this test has to be passed over.
@@ -205,6 +212,7 @@ fn the_counters_of_another_thread_are_read() {
 #[test]
 fn what_all_cpus_did_has_switches_wake_ups_and_births_in_order() {
     const TEST: &str = "what_all_cpus_did";
+    let _alone = alone();
     let mut watch = match SystemWatch::start(true) {
         Ok(watch) => watch,
         Err(why) => return println!("SKIPPED {TEST}: {why}"),
@@ -255,4 +263,164 @@ fn a_thread_is_watched_alone_and_one_that_has_ended_is_named() {
         "the number is not given again so soon"
     );
     assert_eq!(SystemWatch::of_threads(&[]).err(), Some(SwitchError::Nobody));
+}
+
+/// Runs one of the ignored tests below with such limits. Passes over where it says so; otherwise it must say `watched`.
+fn with_limits(limits: &str, helper: &str) {
+    let me = std::env::current_exe().expect("a path");
+    let script = format!("{limits} && exec \"$0\" --ignored --nocapture --exact {helper}");
+    let ran = Command::new("bash").args(["-c", &script]).arg(me).output().expect("a shell");
+    let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+    match said.lines().find(|line| line.contains("SKIPPED")) {
+        Some(line) => println!("{line}"),
+        None => assert!(said.contains("watched"), "{said}{}", String::from_utf8_lossy(&ran.stderr)),
+    }
+}
+
+/// Files of this process that are performance events.
+fn open_events() -> usize {
+    let files = std::fs::read_dir("/proc/self/fd").expect("this process");
+    let links = files.filter_map(|file| std::fs::read_link(file.ok()?.path()).ok());
+    links.filter(|link| link.to_string_lossy().contains("perf_event")).count()
+}
+
+/// Threads that rest until they are let go.
+struct Sleepers {
+    tids: Vec<i32>,
+    threads: Vec<JoinHandle<()>>,
+    end: Arc<Barrier>,
+}
+
+impl Sleepers {
+    fn start(count: usize) -> Sleepers {
+        let end = Arc::new(Barrier::new(count + 1));
+        let (tell, told) = channel();
+        let sleep = |_| {
+            let (end, tell) = (end.clone(), tell.clone());
+            thread::spawn(move || {
+                tell.send(pin::current_thread().number()).expect("open");
+                end.wait();
+            })
+        };
+        let threads: Vec<_> = (0..count).map(sleep).collect();
+        Sleepers { tids: told.iter().take(count).collect(), threads, end }
+    }
+
+    fn leave(self) {
+        self.end.wait();
+        self.threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
+    }
+}
+
+#[test]
+fn threads_beyond_the_limit_of_open_files_are_a_limit_of_the_watch() {
+    with_limits("ulimit -n 100", "few_files");
+}
+
+/// Run by the test above only.
+#[test]
+#[ignore = "a helper process"]
+fn few_files() {
+    let sleepers = Sleepers::start(100);
+    let mut watch = match SystemWatch::of_threads(&sleepers.tids) {
+        Ok(watch) => watch,
+        Err(why) => return println!("SKIPPED few_files: {why}"),
+    };
+    let [limit] = watch.limits() else { panic!("{:?}", watch.limits()) };
+    assert!(limit.starts_with("not all threads") && limit.contains("ulimit -n"), "{limit}");
+    let watched = open_events();
+    assert!((1..100).contains(&watched), "{watched}");
+    watch.add_thread(sleepers.tids[0]).expect("it is watched already");
+    watch.add_thread(sleepers.tids[99]).expect_err("there is no room");
+    assert_eq!((open_events(), watch.limits().len()), (watched, 1), "a refused one leaves nothing");
+    // What was seen can still be written.
+    let files: Vec<_> = (0..20).map(|_| File::open("/proc/self/stat").expect("room")).collect();
+    drop(files);
+    sleepers.leave();
+    println!("watched");
+}
+
+#[test]
+fn the_limit_of_open_files_is_raised_for_a_watch() {
+    with_limits("ulimit -Sn 60", "many_files");
+}
+
+/// Run by the test above only.
+#[test]
+#[ignore = "a helper process"]
+fn many_files() {
+    let sleepers = Sleepers::start(100);
+    match SystemWatch::of_threads(&sleepers.tids) {
+        // Memory may be short, files may not.
+        Ok(watch) => {
+            assert!(!watch.limits().iter().any(|it| it.contains("ulimit")), "{:?}", watch.limits());
+        }
+        Err(why) => println!("SKIPPED many_files: {why}"),
+    }
+    sleepers.leave();
+    println!("watched");
+}
+
+#[test]
+fn a_thread_that_has_ended_is_no_longer_watched() {
+    with_limits("true", "threads_that_end");
+}
+
+/// Run by the test above only.
+#[test]
+#[ignore = "a helper process"]
+fn threads_that_end() {
+    let own = pin::current_thread().number();
+    let mut watch = match SystemWatch::of_threads(&[own]) {
+        Ok(watch) => watch,
+        Err(why) => return println!("SKIPPED threads_that_end: {why}"),
+    };
+    let mut events = Vec::new();
+    for _ in 0..3 {
+        let sleepers = Sleepers::start(10);
+        sleepers.tids.iter().for_each(|tid| watch.add_thread(*tid).expect("it lives"));
+        watch.drain(&mut events);
+        assert_eq!(open_events(), 11, "those that live stay watched");
+        sleepers.leave();
+        // Joined is not yet gone: the kernel ends a thread a little later than it says so.
+        let is_one = std::iter::repeat_with(|| {
+            clock::sleep_until_ns(clock::monotonic_ns() + 1_000_000);
+            watch.drain(&mut events);
+            open_events() == 1
+        });
+        assert!(is_one.take(60_000).any(|is_one| is_one), "{} are open", open_events());
+    }
+    assert_eq!(watch.limits(), [""; 0]);
+    println!("watched");
+}
+
+#[test]
+fn tracepoints_that_are_too_many_are_closed_again() {
+    let _alone = alone();
+    let cpus = match SystemWatch::start(false) {
+        Ok(watch) => watch.cpus().len(),
+        Err(why) => return println!("SKIPPED tracepoints_that_are_too_many: {why}"),
+    };
+    // The rings fit, and so do some of the tracepoints.
+    with_limits(&format!("ulimit -n {}", 40 + cpus), "few_files_for_tracepoints");
+}
+
+/// Run by the test above only.
+#[test]
+#[ignore = "a helper process"]
+fn few_files_for_tracepoints() {
+    let watch = match SystemWatch::start(false) {
+        Ok(watch) => watch,
+        Err(why) => return println!("SKIPPED few_files_for_tracepoints: {why}"),
+    };
+    let missing = watch.limits().iter().find(|limit| limit.starts_with("wake-ups and moves"));
+    match missing {
+        Some(limit) if limit.contains("ulimit -n") => {
+            assert_eq!(open_events(), watch.cpus().len());
+            println!("watched");
+        }
+        Some(limit) => println!("SKIPPED few_files_for_tracepoints: {limit}"),
+        None if watch.cpus().len() == 1 => println!("SKIPPED few_files_for_tracepoints: one CPU"),
+        None => panic!("{} tracepoints are open", open_events()),
+    }
 }

@@ -69,7 +69,7 @@ impl<O: BlockObserver> Player<O> {
         }
         let mut skipped = self.skipped(&cycle);
         self.bring_in_events(ports, cycle.frames);
-        let (mut from, mut period) = (0, None);
+        let (mut from, mut period, mut place) = (0, None, None);
         while from < cycle.frames {
             let wanted = (cycle.frames - from).min(self.engine.largest_block());
             self.bring_in(ports, from, wanted);
@@ -81,6 +81,7 @@ impl<O: BlockObserver> Player<O> {
             // Told with the block behind the gap, because the one before it is over.
             times.skipped = std::mem::take(&mut skipped);
             self.put_out(ports, from, wanted);
+            place = place.or_else(|| self.place());
             from += wanted;
             period = Some(period.map_or(times, |before| crate::joined(before, &times)));
             if !self.observer.block(&times, &self.engine) {
@@ -90,7 +91,7 @@ impl<O: BlockObserver> Player<O> {
             }
         }
         ports.silence_from(from);
-        self.send_place(ports, from);
+        self.send_place(ports, place);
         period.iter().for_each(|period| self.observer.period(period));
         let took = Took {
             due_ns: cycle.begun_ns,
@@ -127,13 +128,17 @@ impl<O: BlockObserver> Player<O> {
         self.follow(place.frame, place.plays);
     }
 
-    /// Says where the song was at the first of so many frames, which the engine has played.
-    fn send_place(&self, ports: &mut OpenPorts<'_>, frames: usize) {
-        let Some(port) = self.inputs.place_out else { return };
-        let song = self.engine.transport();
-        let plays = song.is_playing();
-        let played = if plays { frames as i64 } else { 0 };
-        SongPlace { frame: song.position() - played, plays }.write(ports.output(port));
+    /// Where the song was at the last block's first frame.
+    fn place(&self) -> Option<SongPlace> {
+        let first = self.engine.first_segment()?;
+        Some(SongPlace { frame: first.position, plays: first.playing })
+    }
+
+    /// Says where the song was at the cycle's first frame. Without a block the port is silent already.
+    fn send_place(&self, ports: &mut OpenPorts<'_>, place: Option<SongPlace>) {
+        if let (Some(port), Some(place)) = (self.inputs.place_out, place) {
+            place.write(ports.output(port));
+        }
     }
 
     /// At once. Such a command needs no room, so it is never given back.

@@ -257,3 +257,41 @@ fn a_server_that_has_ended_takes_no_requests() {
     assert!(told.contains(&server.name) && told.contains("has ended"), "{told}");
     assert!(transport.start().is_err() && transport.stop().is_err());
 }
+
+/// Where a cycle of the port `transport` says that the song is: the marked numbers are steps of 2^-30.
+fn place_in(row: &[f32]) -> (bool, u64) {
+    let number = |at: usize| (row[at] * (1_u32 << 30) as f32) as u64;
+    (number(1) == 1, (number(2) << 20) + number(3))
+}
+
+#[test]
+fn the_port_says_where_each_cycle_began_also_where_the_loop_begins_anew() {
+    let _alone = alone();
+    const NAME: &str = "the_port_says_where_each_cycle_began";
+    let Some(server) = Server::start(NAME, RATE_HZ, CYCLE, Mode::WaitsForClients) else { return };
+    let other = server.client("other", (3, 0), ROOM);
+    let mut device = open(&server.name, Connect::Client("other".into())).unwrap();
+    device.send_transport();
+    let outputs = vec![Bundle { name: "main".into(), channels: 2, events: false }];
+    device.prepare(&Channels { outputs, inputs: Vec::new() }).unwrap();
+    other.connect(&format!("{}:transport", device.client_name()), "other:in_3");
+    // Five passes of the loop of 0.1 s, which ends with a cycle; blocks as long as cycles, and shorter ones.
+    for frames in [CYCLE, 48] {
+        let blocks = Arc::new(AtomicU64::new(0));
+        let observer = Counts { left: 24_000, blocks };
+        device.play(engine(frames), observer, &AtomicBool::new(false)).unwrap();
+    }
+    assert_eq!(sentry::allocations(), 0, "the server's thread allocates");
+    drop(device);
+    let (rows, cycles) = other.end_with_cycles();
+    let [_, right, place] = rows.as_slice() else { panic!("{} rows", rows.len()) };
+    let told = |cycle: &&SongCycle| place[cycle.at] != 0.0;
+    let mut passes = 0;
+    for cycle in cycles.iter().filter(told) {
+        let (plays, frame) = place_in(&place[cycle.at..]);
+        assert!(plays);
+        assert_eq!(counter(frame), right[cycle.at], "{cycle:?}");
+        passes += usize::from(frame == 0);
+    }
+    assert!(passes >= 8, "{passes} passes");
+}

@@ -284,6 +284,18 @@ impl OtherClient {
         at(unsafe { self.library.get("jack_transport_query") }, self.handle)
     }
 
+    /// Connects two ports of the server.
+    pub fn connect(&self, from: &str, to: &str) {
+        type Connect = unsafe extern "C" fn(Handle, *const c_char, *const c_char) -> c_int;
+        let [from, to] = [from, to].map(|name| CString::new(name).unwrap());
+        // SAFETY: the type is that of jack.h, the handle is open, and both names end with a zero.
+        let answer = unsafe {
+            let connect = self.library.get::<Connect>("jack_connect");
+            connect(self.handle, from.as_ptr(), to.as_ptr())
+        };
+        assert_eq!(answer, 0, "{from:?} to {to:?}");
+    }
+
     /// The server's transport is to roll.
     pub fn start(&self) {
         // SAFETY: the type is that of jack.h, and the handle is open.

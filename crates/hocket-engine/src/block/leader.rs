@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hocket_dsp::RowsMut;
 use hocket_time::{
-    EventBuffer, Full, LoopRange, TempoMap, TimedCommand, Transport, TransportCommand,
+    EventBuffer, Full, LoopRange, Segments, TempoMap, TimedCommand, Transport, TransportCommand,
 };
 
 use super::bus::UnitState;
@@ -44,6 +44,11 @@ impl Leader {
     /// What plays, and where.
     pub(crate) fn transport(&self) -> &Transport {
         &self.transport
+    }
+
+    /// The pieces of the last block; none before the first one.
+    pub(crate) fn segments(&self) -> &Segments {
+        &self.runner.now().segments
     }
 
     /// Carries a command out before the next block, or later if it says so.

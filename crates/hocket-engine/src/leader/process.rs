@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use hocket_dsp::{RowsMut, RowsRef, StereoRef};
 use hocket_machine::clock::{TickRate, monotonic_ns, ticks};
 use hocket_machine::float_mode::FlushDenormals;
-use hocket_time::{EventBuffer, Full, TimedCommand, Transport};
+use hocket_time::{EventBuffer, Full, Segment, TimedCommand, Transport};
 
 use super::block_estimates::Of;
 use super::choose_walk::{self, ChooseWalk, Finding, Sample};
@@ -485,6 +485,16 @@ impl Engine {
     /// Thread: leader, between blocks.
     pub fn transport(&self) -> &Transport {
         self.leader.transport()
+    }
+
+    /// Where the song was at the last block's first frame, and whether it played. `None` before the first block.
+    ///
+    /// Commands of control threads that took effect at that frame are included. In a loop, [`Engine::transport`] may be at the
+    /// loop's start already.
+    ///
+    /// Thread: leader, between blocks. Cost: one read.
+    pub fn first_segment(&self) -> Option<&Segment> {
+        self.leader.segments().as_slice().first()
     }
 
     /// Plays, stops, locates or loops, from the next block on. For leaders; other threads use

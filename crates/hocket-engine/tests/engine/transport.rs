@@ -137,6 +137,29 @@ fn an_engine_says_where_it_is_and_goes_back_to_the_start_with_a_reset() {
 }
 
 #[test]
+fn an_engine_says_where_a_block_began_in_a_loop_and_after_another_threads_command() {
+    let _alone = stage::alone();
+    let mut engine = engine(&session(), &stage::media(), ScheduleKind::Dataflow);
+    let now = |command| TimedCommand { at_steady: 0, command };
+    let place = |engine: &Engine| engine.first_segment().map(|it| (it.position, it.playing));
+    assert_eq!(place(&engine), None);
+    let frames = FRAMES as i64;
+    // A pass ends with the second block.
+    let range = LoopRange::from_frames(0, 2 * frames).unwrap();
+    engine.command(now(Command::Loop(range))).unwrap();
+    for begins in [0, frames, 0, frames] {
+        engine.process(FRAMES);
+        assert_eq!(place(&engine), Some((begins, true)));
+    }
+    assert_eq!(engine.transport().position(), 0);
+    let control = engine.control();
+    control.transport(now(Command::Locate(7))).unwrap();
+    control.transport(now(Command::Stop)).unwrap();
+    engine.process(FRAMES);
+    assert_eq!(place(&engine), Some((7, false)));
+}
+
+#[test]
 fn a_command_beyond_those_that_can_wait_is_refused_and_holds_up_no_order() {
     let _alone = stage::alone();
     let mut engine = engine(&session(), &stage::media(), ScheduleKind::Dataflow);

@@ -116,8 +116,20 @@ impl SwitchError {
             (Some(libc::EINVAL), Watched::Cpu(cpu)) if !possible(cpu) => Self::NoSuchCpu { cpu },
             (Some(libc::ESRCH), Watched::Thread(tid)) => Self::NoSuchThread { tid },
             (Some(libc::ENOSYS | libc::EINVAL | libc::E2BIG), _) => Self::NotBuilt,
-            _ => Self::Refused { what, why: plain(error) },
+            _ => Self::Refused { what, why: refusal(error) },
         }
+    }
+}
+
+/// Why no file could be opened, and what would help.
+pub(super) fn refusal(error: &io::Error) -> String {
+    let why = plain(error);
+    match error.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) => {
+            format!("{why} ({}); give the program CAP_PERFMON", paranoia())
+        }
+        Some(libc::EMFILE) => format!("{why}; raise the limit of open files (ulimit -n)"),
+        _ => why,
     }
 }
 

@@ -8,19 +8,24 @@
 //! Without the right to watch CPUs, [`SystemWatch::of_threads`] watches single threads of the same user. Then the records
 //! say when each ran and where, but not who ran instead.
 
+use std::io;
+
+use super::error::refusal;
 use super::names::Names;
 use super::records::{self, Record, What};
 use super::tracefs::{Formats, Point, Traced};
 use super::{Drained, Ring, SwitchError, hidden_processes};
 use crate::kernel_files::KernelFiles;
-use crate::sys::{self, Watched};
+use crate::sys::{self, Limit, Resource, RingError, SwitchRing, Watched};
 
 /// Memory of all rings together, shared by the CPUs.
 const ALL_RINGS_BYTES: usize = 32 << 20;
 /// The longest and the shortest ring of one CPU.
 const RING_BYTES: [usize; 2] = [4 << 20, 64 << 10];
-/// The ring of one thread.
-const THREAD_RING_BYTES: usize = 64 << 10;
+/// The longest and the shortest ring of one thread.
+const THREAD_RING_BYTES: [usize; 2] = [64 << 10, 4 << 10];
+/// Files that the process can still open beside those of a watch: it has to write what was seen.
+const SPARE_FILES: u64 = 32;
 
 /// Something that a CPU did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,6 +109,8 @@ pub struct SystemWatch {
     rings: Vec<Ring>,
     /// For threads: whose ring it is, in the same order.
     tids: Vec<i32>,
+    /// The length of the next thread's ring.
+    thread_bytes: usize,
     cpus: Vec<u32>,
     names: Names,
     formats: Formats,
@@ -116,7 +123,9 @@ pub struct SystemWatch {
 impl SystemWatch {
     /// Watches every CPU that is on line; `interrupts`, too, if asked.
     ///
-    /// Cost: per CPU and kind of event two system calls, and a ring of locked memory: 4 MiB at most, 32 MiB for all.
+    /// It raises the process's limit of open files as far as the system allows, because it opens up to eight for each CPU.
+    ///
+    /// Cost: per CPU and kind of event three system calls, and a ring of locked memory: 4 MiB at most, 32 MiB for all.
     ///
     /// # Errors
     /// See [`SwitchError`]; none is being watched then. Missing wake-ups, moves or interrupts are no error, but a limit.
@@ -124,6 +133,7 @@ impl SystemWatch {
         let cpus = KernelFiles::live().cpu_list("sys/devices/system/cpu/online");
         let cpus = cpus.map_err(|why| SwitchError::Refused { what: "the CPUs".into(), why })?;
         let cpus: Vec<u32> = cpus.iter().collect();
+        raise_open_files();
         let rings = open_all(&cpus)?;
         let mut watch = SystemWatch::new(rings, Vec::new(), cpus);
         watch.add_points(&Point::THREADS, "wake-ups and moves between CPUs");
@@ -140,39 +150,89 @@ impl SystemWatch {
 
     /// Watches these threads, wherever they run. More may be [added](Self::add_thread).
     ///
+    /// It raises the process's limit of open files as [`SystemWatch::start`] does. All rings are shorter if there is not enough
+    /// memory for them: 64 KiB for each thread at most, and 4 KiB at least.
+    ///
     /// # Errors
-    /// See [`SwitchError`]. A thread that has ended already is passed over, unless there is no other.
+    /// See [`SwitchError`]; no thread can be watched then. If some can, the others are a limit. A thread that has ended
+    /// already is passed over, unless there is no other.
     pub fn of_threads(tids: &[i32]) -> Result<SystemWatch, SwitchError> {
-        let mut watch = SystemWatch::new(Vec::new(), Vec::new(), Vec::new());
-        let mut ended = SwitchError::Nobody;
-        for tid in tids {
-            match watch.add_thread(*tid) {
-                Err(gone @ SwitchError::NoSuchThread { .. }) => ended = gone,
-                other => other?,
+        raise_open_files();
+        let [mut bytes, shortest] = THREAD_RING_BYTES;
+        loop {
+            let mut watch = SystemWatch::new(Vec::new(), Vec::new(), Vec::new());
+            watch.thread_bytes = bytes;
+            match watch.open_threads(tids) {
+                Err(SwitchError::NoMemory { .. }) if bytes > shortest => bytes /= 2,
+                Err(why) if watch.rings.is_empty() => return Err(why),
+                _ => return Ok(watch),
             }
-        }
-        match watch.rings.is_empty() {
-            true => Err(ended),
-            false => Ok(watch),
         }
     }
 
-    /// Watches one more thread, unless it is watched.
-    ///
-    /// # Errors
-    /// See [`SwitchError`].
-    pub fn add_thread(&mut self, tid: i32) -> Result<(), SwitchError> {
+    /// Opens a ring for each, unless there is not enough memory: shorter ones may still fit. The error is the last one.
+    fn open_threads(&mut self, tids: &[i32]) -> Result<(), SwitchError> {
+        let mut last = if tids.is_empty() { Err(SwitchError::Nobody) } else { Ok(()) };
+        for tid in tids {
+            if let Err(why) = self.open_thread(*tid) {
+                self.note_unwatched(&why);
+                last = Err(why);
+                if matches!(last, Err(SwitchError::NoMemory { .. })) {
+                    break;
+                }
+            }
+        }
+        last
+    }
+
+    fn open_thread(&mut self, tid: i32) -> Result<(), SwitchError> {
         if !self.tids.contains(&tid) {
-            self.rings.push(Ring::open(Watched::Thread(tid), THREAD_RING_BYTES)?);
+            self.rings.push(open(Watched::Thread(tid), self.thread_bytes)?);
             self.tids.push(tid);
         }
         Ok(())
+    }
+
+    /// Watches one more thread, unless it is watched. Its ring is shorter than those before if the memory has become scarce.
+    ///
+    /// # Errors
+    /// See [`SwitchError`]. Unless the thread has ended, it is a [limit](Self::limits), too.
+    pub fn add_thread(&mut self, tid: i32) -> Result<(), SwitchError> {
+        let [_, shortest] = THREAD_RING_BYTES;
+        loop {
+            match self.open_thread(tid) {
+                Err(SwitchError::NoMemory { .. }) if self.thread_bytes > shortest => {
+                    self.thread_bytes /= 2;
+                }
+                other => return other.inspect_err(|why| self.note_unwatched(why)),
+            }
+        }
+    }
+
+    /// Says once that threads are missing: a program may have thousands.
+    fn note_unwatched(&mut self, why: &SwitchError) {
+        const MISSING: &str = "not all threads of the program were watched";
+        let has_ended = matches!(why, SwitchError::NoSuchThread { .. });
+        if !has_ended && !self.limits.iter().any(|limit| limit.starts_with(MISSING)) {
+            self.limits.push(format!("{MISSING}: {why}"));
+        }
+    }
+
+    /// Closes the rings of these threads. Their numbers may be given to others.
+    fn forget(&mut self, ended: &[i32]) {
+        for tid in ended {
+            if let Some(at) = self.tids.iter().position(|watched| watched == tid) {
+                self.tids.swap_remove(at);
+                self.rings.swap_remove(at);
+            }
+        }
     }
 
     fn new(rings: Vec<Ring>, tids: Vec<i32>, cpus: Vec<u32>) -> SystemWatch {
         SystemWatch {
             rings,
             tids,
+            thread_bytes: THREAD_RING_BYTES[0],
             cpus,
             names: Names::default(),
             formats: Formats::default(),
@@ -195,13 +255,24 @@ impl SystemWatch {
             return Err("this process lives in a process namespace (a container)".into());
         }
         let formats = Formats::find(points)?;
-        for (ring, cpu) in self.rings.iter_mut().zip(&self.cpus) {
-            for format in formats.each() {
-                let added = ring.ring.add_tracepoint(format.number, *cpu);
-                added.map_err(|error| refusal(&error))?;
-            }
+        let before = self.rings.first().map_or(0, |ring| ring.ring.tracepoints());
+        if let Err(why) = self.open_points(&formats) {
+            // Half of them would use up files, and fill the rings with records that nobody reads.
+            self.rings.iter_mut().for_each(|ring| ring.ring.keep_tracepoints(before));
+            return Err(refusal(&why));
         }
         self.formats.extend(formats);
+        Ok(())
+    }
+
+    /// On an error, some are open.
+    fn open_points(&mut self, formats: &Formats) -> io::Result<()> {
+        for (ring, cpu) in self.rings.iter_mut().zip(&self.cpus) {
+            for format in formats.each() {
+                ring.ring.add_tracepoint(format.number, *cpu)?;
+                leaves_files(&ring.ring)?;
+            }
+        }
         Ok(())
     }
 
@@ -218,13 +289,19 @@ impl SystemWatch {
     /// Appends what happened since the last call, in order of time, and learns the names of those who appear in it.
     /// Returns a time on CLOCK_MONOTONIC: everything before it has now been collected.
     ///
-    /// Thread: control. Cost: no system call but for threads whose names are not known yet (three each).
+    /// A thread that has ended is no longer watched after this.
+    ///
+    /// Thread: control. Cost: three system calls for each thread whose name is not known yet, and one for each watched thread;
+    /// none for a CPU.
     pub fn drain(&mut self, into: &mut Vec<SystemEvent>) -> u64 {
         /// A record is stamped a moment before it is in the ring.
         const IN_WRITING_NS: u64 = 1_000_000;
         let complete_ns = sys::monotonic_ns().saturating_sub(IN_WRITING_NS);
         let first = into.len();
-        for ring in &mut self.rings {
+        let mut ended = Vec::new();
+        for (index, ring) in self.rings.iter_mut().enumerate() {
+            // Before its records are taken, so that none is left behind.
+            ended.extend(self.tids.get(index).filter(|_| ring.ring.has_ended()));
             self.bytes.clear();
             ring.ring.take(&mut self.bytes);
             for record in records::records(&self.bytes, &self.formats) {
@@ -234,6 +311,7 @@ impl SystemWatch {
                 take_switches(&mut self.found, into);
             }
         }
+        self.forget(&ended);
         let new = &mut into[first..];
         new.sort_by_key(|event| event.at_ns);
         self.names.look_up(new.iter().filter_map(|event| match event.what {
@@ -254,7 +332,7 @@ fn open_all(cpus: &[u32]) -> Result<Vec<Ring>, SwitchError> {
     let [longest, shortest] = RING_BYTES;
     let mut bytes = (ALL_RINGS_BYTES / cpus.len().max(1)).clamp(shortest, longest);
     loop {
-        let rings = cpus.iter().map(|cpu| Ring::open(Watched::Cpu(*cpu), bytes)).collect();
+        let rings = cpus.iter().map(|cpu| open(Watched::Cpu(*cpu), bytes)).collect();
         match rings {
             Err(SwitchError::NoMemory { .. }) if bytes > shortest => bytes /= 2,
             other => return other,
@@ -262,14 +340,30 @@ fn open_all(cpus: &[u32]) -> Result<Vec<Ring>, SwitchError> {
     }
 }
 
-fn refusal(error: &std::io::Error) -> String {
-    let why = crate::kernel_files::plain(error);
-    match error.raw_os_error() {
-        Some(libc::EACCES | libc::EPERM) => {
-            format!("{why} ({}); give the program CAP_PERFMON", super::paranoia())
-        }
-        Some(libc::EMFILE) => format!("{why}; raise the limit of open files (ulimit -n)"),
-        _ => why,
+/// A ring, unless it is one of the last files that the process may open.
+fn open(watched: Watched, bytes: usize) -> Result<Ring, SwitchError> {
+    let ring = Ring::open(watched, bytes)?;
+    let few = |error| SwitchError::of(&RingError::Open(error), watched, bytes);
+    leaves_files(&ring.ring).map_err(few)?;
+    Ok(ring)
+}
+
+/// An error if the ring's newest file leaves fewer than [`SPARE_FILES`]: every lower number is taken.
+fn leaves_files(ring: &SwitchRing) -> io::Result<()> {
+    let most = sys::limit(Resource::OpenFiles)?.soft;
+    match most.is_some_and(|most| ring.newest_file() + SPARE_FILES >= most) {
+        true => Err(io::Error::from_raw_os_error(libc::EMFILE)),
+        false => Ok(()),
+    }
+}
+
+/// Many files are open during a watch. Systems usually allow 1024, and a program may raise that up to a hard limit.
+fn raise_open_files() {
+    if let Ok(limit) = sys::limit(Resource::OpenFiles)
+        && limit.soft != limit.hard
+    {
+        // Where this is refused, the files that may be opened have to do.
+        let _ = sys::set_limit(0, Resource::OpenFiles, Limit { soft: limit.hard, ..limit });
     }
 }
 

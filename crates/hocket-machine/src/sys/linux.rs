@@ -152,6 +152,7 @@ pub(crate) enum Resource {
     RealTimeMicroseconds,
     Nice,
     LockedBytes,
+    OpenFiles,
 }
 
 impl Resource {
@@ -162,6 +163,7 @@ impl Resource {
             Self::RealTimeMicroseconds => libc::RLIMIT_RTTIME,
             Self::Nice => libc::RLIMIT_NICE,
             Self::LockedBytes => libc::RLIMIT_MEMLOCK,
+            Self::OpenFiles => libc::RLIMIT_NOFILE,
         };
         number as i32
     }

@@ -21,9 +21,9 @@ use crate::render::frame_at;
 /// How long a locate waits until the disk has what comes there; what is not there by then is silent.
 const LOCATE_PATIENCE: Duration = Duration::from_millis(300);
 
-/// A loop of the song's own would take it away from where the server's other clients are.
 /// What a song that follows a port answers.
 const PORT_LEADS: &str = "the song follows the port 'transport': steer the Hocket that sends it";
+/// A loop of the song's own would take it away from where the server's other clients are.
 const NO_LOOP: &str = "no loop: the song follows the JACK server's transport, which has none; play without --transport jack";
 
 /// What was done, or why nothing was.

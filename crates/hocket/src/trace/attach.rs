@@ -151,7 +151,7 @@ impl Watching {
     /// Where CPUs are not watched, nothing says that a thread begins.
     fn add_threads(&mut self) {
         for (tid, process) in self.program.threads() {
-            // One that has ended meanwhile, or may not be watched, is not seen; the limits say so.
+            // One that has ended meanwhile is not seen. The watch's limits say why others are not.
             if self.watch.add_thread(tid).is_ok() {
                 self.tally.add_member(tid, process);
                 if let Some(name) = program::name_of(tid) {

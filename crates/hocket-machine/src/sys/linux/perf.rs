@@ -231,6 +231,29 @@ impl SwitchRing {
         Ok(())
     }
 
+    /// How many tracepoints write into this ring.
+    pub fn tracepoints(&self) -> usize {
+        self.also.len()
+    }
+
+    /// Ends all tracepoints but the first so many.
+    pub fn keep_tracepoints(&mut self, count: usize) {
+        self.also.truncate(count);
+    }
+
+    /// The number of the file that was opened last. The system gives the lowest one that is free.
+    pub fn newest_file(&self) -> u64 {
+        self.also.last().unwrap_or(&self.event).as_raw_fd().unsigned_abs().into()
+    }
+
+    /// Whether the watched thread has ended. Then the ring has all its records.
+    pub fn has_ended(&self) -> bool {
+        let mut asked = libc::pollfd { fd: self.event.as_raw_fd(), events: 0, revents: 0 };
+        // SAFETY: own-buffer, kernel-checks.
+        let answered = unsafe { libc::poll(&raw mut asked, 1, 0) };
+        answered > 0 && asked.revents & libc::POLLHUP != 0
+    }
+
     /// Appends the records that have come since the last call to `into`, and frees their place.
     pub fn take(&mut self, into: &mut Vec<u8>) {
         // Acquire: pairs with the kernel's store of data_head after the records (kernel-ring).

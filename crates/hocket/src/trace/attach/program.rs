@@ -1,6 +1,7 @@
 //! A program that runs, as `/proc` shows it.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::path::Path;
 
 use crate::failure::Failure;
@@ -37,7 +38,7 @@ impl Program {
         format!("{} ({}){children}", self.name, self.process)
     }
 
-    /// Whether it still runs. A process that nobody has waited for yet has ended all the same.
+    /// Whether it still runs, as far as can be seen. A process that nobody has waited for yet has ended all the same.
     pub(super) fn lives(&self) -> bool {
         lives(self.process)
     }
@@ -63,16 +64,32 @@ pub(super) fn name_of(tid: i32) -> Option<String> {
 }
 
 /// The fields of `/proc/PID/stat` after the name, which may have blanks and brackets: the state first, then the parent.
-fn stat(process: i32) -> Option<(char, i32)> {
-    let stat = std::fs::read(format!("/proc/{process}/stat")).ok()?;
-    let stat = String::from_utf8_lossy(&stat).into_owned();
+///
+/// # Errors
+/// There is no such process ([`is_gone`]), or the file cannot be read.
+fn stat(process: i32) -> io::Result<(char, i32)> {
+    let stat = std::fs::read(format!("/proc/{process}/stat"))?;
+    fields(&String::from_utf8_lossy(&stat)).ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+fn fields(stat: &str) -> Option<(char, i32)> {
     let (_, rest) = stat.rsplit_once(')')?;
     let mut fields = rest.split_whitespace();
     Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
 }
 
+/// A program that cannot be looked at, because this process has too many open files for example, has not ended.
 fn lives(process: i32) -> bool {
-    stat(process).is_some_and(|(state, _)| !matches!(state, 'Z' | 'X'))
+    match stat(process) {
+        Ok((state, _)) => !matches!(state, 'Z' | 'X'),
+        Err(why) => !is_gone(&why),
+    }
+}
+
+/// Whether a process is not there, rather than out of sight. The system says the second if it ends while it is read.
+fn is_gone(why: &io::Error) -> bool {
+    const NO_SUCH_PROCESS: i32 = 3;
+    why.kind() == io::ErrorKind::NotFound || why.raw_os_error() == Some(NO_SUCH_PROCESS)
 }
 
 /// The process to which a thread belongs.
@@ -85,7 +102,7 @@ fn leader_of(tid: i32) -> Option<i32> {
 fn add_children(processes: &mut BTreeSet<i32>) {
     let all: Vec<(i32, i32)> = numbers(Path::new("/proc"))
         .into_iter()
-        .filter_map(|process| Some((process, stat(process)?.1)))
+        .filter_map(|process| Some((process, stat(process).ok()?.1)))
         .collect();
     loop {
         let before = processes.len();
@@ -131,6 +148,18 @@ mod tests {
         let failure = Program::find(number, false).err().unwrap();
         assert_eq!(failure.exit, crate::Exit::BadInput);
         assert!(failure.message.contains("no such process"), "{}", failure.message);
+    }
+
+    #[test]
+    fn a_process_that_cannot_be_looked_at_is_not_gone() {
+        const TOO_MANY_OPEN_FILES: i32 = 24;
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let number = child.id() as i32;
+        child.wait().unwrap();
+        assert!(is_gone(&stat(number).unwrap_err()) && !lives(number));
+        for (code, gone) in [(2, true), (3, true), (13, false), (TOO_MANY_OPEN_FILES, false)] {
+            assert_eq!(is_gone(&io::Error::from_raw_os_error(code)), gone, "{code}");
+        }
     }
 
     #[test]
