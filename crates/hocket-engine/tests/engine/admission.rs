@@ -132,6 +132,26 @@ fn what_takes_longer_than_a_period_does_not_fit() {
     }
 }
 
+/// No block runs between them, so nothing of the first one is measured.
+#[test]
+fn what_was_admitted_counts_before_it_is_measured() {
+    let _alone = stage::alone();
+    let (mut engine, mut editor) = start(ScheduleKind::Serial, 1);
+    let first = editor.try_out(insert_slow(SLEEPS), BRIEF).unwrap();
+    let needed_ns = first.admission().needed_ns;
+    editor.admit(first).unwrap();
+    let second = editor.try_out(insert("eq"), BRIEF).unwrap();
+    let admission = second.admission();
+    assert!(admission.block_ns >= needed_ns, "{admission:?}");
+    assert!(!admission.fits(), "{admission}");
+    // Its order has been carried out, and too few blocks have run to rely on.
+    stage::play(&mut engine, 2);
+    let third = editor.try_out(insert("eq"), BRIEF).unwrap();
+    assert!(third.admission().block_ns >= needed_ns, "{:?}", third.admission());
+    drop((second, third, engine, editor));
+    assert_eq!(ALIVE.load(Relaxed), 0);
+}
+
 #[test]
 fn what_panics_while_it_is_tried_out_is_refused() {
     let _alone = stage::alone();
