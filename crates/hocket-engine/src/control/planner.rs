@@ -629,6 +629,23 @@ impl Planner {
         self.outbox.send(order).map_err(|_| ControlError::Full)
     }
 
+    /// Changes parameters of nodes, all before the same block.
+    pub(super) fn change(
+        &mut self,
+        changes: impl IntoIterator<Item = (Result<NodeId, EditError>, Change)>,
+    ) -> Result<u64, EditError> {
+        let cell = |(node, change): (Result<NodeId, EditError>, Change)| {
+            let Change::Param { value, .. } = change;
+            match value.is_nan() {
+                true => Err(EditError::NotANumber(value)),
+                false => Ok((self.cell(node?)?, change)),
+            }
+        };
+        let changes: Result<Vec<_>, EditError> = changes.into_iter().map(cell).collect();
+        let changes = changes?;
+        Ok(self.send(Order { changes, ..Order::default() })?)
+    }
+
     /// The node of this kind in the newest graph that somebody asked for.
     pub(super) fn node(&self, kind: NodeKind) -> Option<NodeId> {
         let place = self.requested.nodes().iter().position(|node| node.kind == kind)?;

@@ -42,6 +42,14 @@ impl Isolated {
         Some(wish.isolation.clone())
     }
 
+    /// As [`go_on_with`].
+    fn go_on_with(&self, frames: u32) {
+        let mut wish = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(Wish { isolation, .. }) = &mut *wish {
+            isolation.frames = isolation.frames.max(frames);
+        }
+    }
+
     fn reports(&self) -> Vec<Report> {
         let wish = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         wish.as_ref().map(|wish| wish.isolation.group.reports()).unwrap_or_default()
@@ -85,6 +93,14 @@ pub(crate) fn set_up(
     };
     *PLUGINS.isolated.0.lock().unwrap_or_else(PoisonError::into_inner) = wish;
     Ok(())
+}
+
+/// Plug-ins that are isolated from now on have blocks of up to so many frames. Those that play learn of longer blocks from the
+/// engine.
+///
+/// Thread: control.
+pub(crate) fn go_on_with(frames: u32) {
+    PLUGINS.isolated.go_on_with(frames);
 }
 
 /// The kinds that are meant; `None`: all.
