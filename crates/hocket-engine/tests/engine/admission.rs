@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use hocket_dsp::{Block, Processor};
+use hocket_dsp::{Block, Change, Fader, Processor};
 use hocket_engine::{
     ControlError, Edit, EditError, Editor, EffectAt, EffectSource, Effects, Engine, WarmUp,
 };
@@ -191,6 +191,28 @@ fn an_edit_without_a_processor_needs_nothing_and_one_before_the_first_blocks_is_
     .unwrap();
     let refused = editor.try_out(insert("eq"), BRIEF).unwrap_err();
     assert_eq!(refused, EditError::Control(ControlError::NothingMeasured));
+}
+
+/// The fader has another number by then.
+#[test]
+fn a_change_of_a_kind_of_node_reaches_it_wherever_edits_have_put_it() {
+    let _alone = stage::alone();
+    let heard = |change: &dyn Fn(&mut Editor)| {
+        let (mut engine, mut editor) = start(ScheduleKind::Serial, 1);
+        editor.apply(insert("freeverb")).unwrap();
+        change(&mut editor);
+        stage::play(&mut engine, 60)
+    };
+    let gain = Change::Param { index: Fader::GAIN_DB, value: -40.0 };
+    let made = heard(&|editor| {
+        let unknown = NodeKind::Custom(9);
+        let changes = [(NodeKind::Fader(AT.strip), gain), (unknown, gain)];
+        assert_eq!(editor.control().change_kinds(changes), Err(EditError::NoKind(unknown)));
+        editor.control().change_kinds([changes[0]]).unwrap();
+    });
+    let expected = heard(&|editor| editor.apply(Edit::Gain(AT.strip, -40.0)).unwrap());
+    assert!(made == expected);
+    assert!(made != heard(&|_| ()));
 }
 
 fn adopted(engine: &Engine, session: Session) -> Result<Editor, EditError> {

@@ -167,8 +167,6 @@ impl Chains {
             EffectChange::Add { kind, entry } => {
                 let at = EffectAt { strip: id, index: chain.len() };
                 let effect = new_effect(kind, entry.isolate)?;
-                // A sound server may have made its block longer since the start.
-                isolated::go_on_with(editor.control().largest_block());
                 add(editor, Edit::InsertEffect(at, effect), kind, entry.force)
             }
             EffectChange::Remove(place) => {
@@ -212,7 +210,13 @@ fn new_effect(kind: &str, isolate: bool) -> Result<Effect, String> {
 
 fn add(editor: &mut Editor, edit: Edit, kind: &str, force: bool) -> Steered {
     let text = |error: EditError| format!("{kind} is not added: {error}");
+    // A sound server may have made its block longer since the start, and may do so meanwhile.
+    let frames = editor.control().largest_block();
+    isolated::go_on_with(frames);
     let candidate = editor.try_out(edit, WarmUp::default()).map_err(text)?;
+    if editor.control().largest_block() != frames {
+        return Err(text(EditError::Grew));
+    }
     let (needs, fits) = (candidate.admission().to_string(), candidate.admission().fits());
     if !fits && !force {
         return Err(format!(

@@ -214,3 +214,31 @@ fn audio_thread(priority: Option<u8>, run: &mut dyn FnMut()) {
     let _float = FlushDenormals::enter();
     run();
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plug_ins_that_come_after_blocks_have_grown_are_late_by_the_longer_ones() {
+        let isolation = Isolation {
+            program: "hocket".into(),
+            arguments: Vec::new(),
+            pace: Pace::RealTime,
+            frames: 256,
+            priority: None,
+            request,
+            patience: Patience::REAL_TIME,
+            tell: Arc::new(|_| ()),
+            group: Group::default(),
+        };
+        let wish = Wish { isolation, kinds: None };
+        let isolated = Isolated(Mutex::new(Some(wish)));
+        let effect = Effect { isolate: true, ..Effect::new("clap:org.example.echo", Vec::new()) };
+        let mut frames = |most| {
+            isolated.go_on_with(most);
+            isolated.of(&effect).unwrap().frames
+        };
+        assert_eq!([512, 128].map(&mut frames), [512, 512]);
+    }
+}
