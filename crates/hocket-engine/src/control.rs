@@ -9,6 +9,7 @@ pub mod prepare;
 pub mod start;
 pub mod engine;
 pub mod protect;
+pub mod renewals;
 pub mod follow;
 pub(crate) mod memory_lock;
 pub(crate) mod orders;

@@ -156,6 +156,7 @@ pub use control::measured_costs::{Adopted, UnitCost};
 pub use control::media::{ClipMedia, MediaPool, StereoAudio};
 pub use control::prepare::{PrepareError, Prepared, prepare_session, session_end_frames};
 pub use control::protect::Protection;
+pub use control::renewals::Renewal;
 pub use control::seating::{SeatSpeeds, Seating, seats_of};
 pub use control::settings::{Couples, MainThread, Policy, Settings, SettingsError, Steer};
 pub use control::start::EngineError;

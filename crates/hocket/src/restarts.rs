@@ -4,10 +4,7 @@
 //! latency counts from then on. Of `play` that thread is one beside the leader, so no block waits for it. Of `render` it is
 //! the leader between two blocks: so one that asks in a block is made anew before the next one, in each run.
 
-use std::collections::HashMap;
-
-use hocket_engine::{Control, Notice};
-use hocket_plan::NodeId;
+use hocket_engine::{Control, Renewal};
 
 use crate::output::{note, tell};
 
@@ -17,34 +14,32 @@ const MOST: u32 = 3;
 /// Looks after those plug-ins.
 pub(crate) struct Restarts {
     control: Control,
-    counts: HashMap<NodeId, u32>,
+    /// By processor: the number of a node changes with edits.
+    counts: Vec<(Renewal, u32)>,
 }
 
 impl Restarts {
     pub(crate) fn new(control: Control) -> Restarts {
-        Restarts { control, counts: HashMap::new() }
+        Restarts { control, counts: Vec::new() }
     }
 
     /// Does what plug-ins have asked for since the last look.
     ///
     /// Thread: control; for an engine that is offline, the leader between two blocks. Waits for plug-ins.
     pub(crate) fn look(&mut self) {
-        for notice in self.control.take_notices() {
-            if let Notice::Restart { node } = notice {
-                self.restart(node);
-            }
+        for renewal in self.control.take_renewals() {
+            self.restart(renewal);
         }
     }
 
-    fn restart(&mut self, node: NodeId) {
-        let count = self.counts.entry(node).or_default();
-        *count += 1;
-        match *count {
-            1..=MOST => match self.made_anew(node) {
-                Ok(name) => {
-                    note(format_args!("{name}: the plug-in asked to be made anew, and was"))
+    fn restart(&mut self, renewal: Renewal) {
+        match self.count(&renewal) {
+            1..=MOST => match self.control.renew(&renewal) {
+                Ok(_) => {
+                    let name = renewal.name();
+                    note(format_args!("{name}: the plug-in asked to be made anew, and was"));
                 }
-                Err(why) => ignored(&why),
+                Err(why) => ignored(&why.to_string()),
             },
             count if count == MOST + 1 => {
                 ignored(&format!("it was made anew {MOST} times and asks again"));
@@ -53,15 +48,16 @@ impl Restarts {
         }
     }
 
-    /// Returns the node's name.
-    fn made_anew(&self, node: NodeId) -> Result<String, String> {
-        let saved = self.control.save_states().map_err(|error| error.to_string())?;
-        let failures = saved.failures.iter().map(ToString::to_string);
-        let no_state = || failures.chain(["it has no state to go on with".into()]).next();
-        let saved = saved.states.iter().find(|saved| saved.node == node);
-        let saved = saved.ok_or_else(|| no_state().unwrap_or_default())?;
-        self.control.load_state(node, &saved.state).map_err(|error| error.to_string())?;
-        Ok(saved.name.clone())
+    /// How often it has asked.
+    fn count(&mut self, renewal: &Renewal) -> u32 {
+        let known = self.counts.iter().position(|(own, _)| own == renewal);
+        let at = known.unwrap_or_else(|| {
+            self.counts.push((renewal.clone(), 0));
+            self.counts.len() - 1
+        });
+        let (_, count) = &mut self.counts[at];
+        *count += 1;
+        *count
     }
 }
 

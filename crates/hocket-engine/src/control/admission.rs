@@ -2,7 +2,7 @@
 //! with what the running session leaves.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use hocket_plan::session::Session;
 use hocket_plan::{Graph, NodeId};
@@ -11,6 +11,7 @@ use super::edit::{Edit, EditError, Needs, check_destinations};
 use super::editor::{Editor, Key, Names, NewNodes};
 use super::handle::{Control, ControlError};
 use super::main_thread::Services;
+use super::planner::Planner;
 use super::prepare::Workshop;
 use super::warm_up::{Beside, WarmCost, WarmUp};
 use crate::block::node::NodeCell;
@@ -24,7 +25,8 @@ const FAILURES: f64 = 0.05;
 pub struct Admission {
     /// What the new processors take, in the order of their nodes.
     pub processors: Vec<WarmCost>,
-    /// What 99 of 100 blocks of full length take at most now, in nanoseconds.
+    /// What 99 of 100 blocks of full length take at most, in nanoseconds. Until 48 blocks of a new plan have run, it is what
+    /// blocks took before, and what edits that were admitted since were expected to add.
     pub block_ns: f64,
     /// By how much longer the planner expects a block to be, in nanoseconds, with new processors at [`WarmCost::high_ns`].
     /// Not simply their sum: another worker may have time for them.
@@ -137,11 +139,17 @@ impl Editor {
     /// [`EditError::Outdated`] if another edit changed the graph meanwhile; otherwise as [`Editor::apply`]. Nothing has
     /// changed then.
     pub fn admit(&mut self, candidate: Candidate) -> Result<(), EditError> {
-        let Candidate { edit, made, graphs, _control, .. } = candidate;
+        let Candidate { edit, made, graphs, admission, _control } = candidate;
         if graphs != self.graphs {
             return Err(EditError::Outdated);
         }
-        self.apply_with(edit, made)
+        let keys: Vec<Key> = made.iter().map(|(key, _)| *key).collect();
+        self.apply_with(edit, made)?;
+        let cells = keys.iter().map(|key| self.nodes.get(key)?.1.as_ref());
+        let costs = cells.zip(&admission.processors);
+        let costs = costs.filter_map(|(cell, cost)| Some((Arc::downgrade(cell?), cost.high_ns)));
+        self.control.lock().load.admit(admission.needed_ns, costs);
+        Ok(())
     }
 
     /// The session after an edit.
@@ -211,6 +219,59 @@ impl Trial {
         let mut inner = editor.control.lock();
         let (with, without) = inner.compared(self.graph.clone(), &nodes, before, &costs)?;
         Ok((with - without).max(0.0))
+    }
+}
+
+/// What blocks take, for edits that come before the last ones have been measured.
+#[derive(Default)]
+pub(super) struct Load {
+    /// What 99 of 100 blocks of full length took at most when that was last known, in nanoseconds.
+    high_ns: Option<f64>,
+    /// By how much longer blocks were expected to be after edits that were admitted since then.
+    admitted_ns: f64,
+    /// New nodes of those edits, and what they were measured to cost beside the audio.
+    unlearned: Vec<(Weak<NodeCell>, f64)>,
+}
+
+impl Load {
+    fn admit(&mut self, needed_ns: f64, costs: impl Iterator<Item = (Weak<NodeCell>, f64)>) {
+        self.admitted_ns += needed_ns;
+        self.unlearned.extend(costs);
+    }
+
+    /// What a node costs that no price has in it yet.
+    pub(super) fn unlearned_ns(&self, cell: &Option<Arc<NodeCell>>) -> Option<f64> {
+        let cell = Arc::as_ptr(cell.as_ref()?);
+        let found = self.unlearned.iter().find(|(own, _)| own.as_ptr() == cell)?;
+        Some(found.1)
+    }
+
+    /// Blocks have another length from now on.
+    pub(super) fn scale(&mut self, scale: f64) {
+        self.high_ns = self.high_ns.map(|ns| ns * scale);
+        self.admitted_ns *= scale;
+        self.unlearned.iter_mut().for_each(|(_, ns)| *ns *= scale);
+    }
+}
+
+impl Planner {
+    /// Takes over what blocks of the present plan take. Where too few have run to rely on, what was known before stays.
+    pub(super) fn follow_load(&mut self) {
+        let Some((ticks, is_reliable)) = self.progress.high_ticks(self.present.number) else {
+            return;
+        };
+        let high_ns = Some(ticks * self.ns_per_tick());
+        if is_reliable {
+            self.load = Load { high_ns, ..Load::default() };
+        }
+        self.load.high_ns = self.load.high_ns.or(high_ns);
+    }
+
+    /// What 99 of 100 blocks of full length take at most, in nanoseconds, with what was admitted and not measured yet;
+    /// `None` before that is known.
+    fn high_ns(&mut self) -> Option<f64> {
+        self.follow_load();
+        Some(self.load.high_ns? + self.load.admitted_ns)
     }
 }
 

@@ -5,7 +5,7 @@ use hocket_plan::session::{
     Destination, Group, GroupId, MediaId, Return, ReturnId, Send, SendAt, Session, Strip, StripId,
     Track,
 };
-use hocket_plan::{Effect, NodeId};
+use hocket_plan::{Effect, NodeId, NodeKind};
 
 use super::automation::LaneSpec;
 use super::handle::ControlError;
@@ -71,6 +71,9 @@ pub enum EditError {
     /// There is no such node, or it has nothing that could change.
     #[error("the graph has no node {} that could be kept or changed", .0.0)]
     NoNode(NodeId),
+    /// The newest graph has no node of this kind that could be changed.
+    #[error("the graph has no {0:?} that could be changed")]
+    NoKind(NodeKind),
     /// The largest block grew while the edit was made, and a new processor is not ready for it.
     #[error("the largest block grew while this edit was made: make the edit again")]
     Grew,

@@ -286,17 +286,30 @@ impl Control {
         &self,
         changes: impl IntoIterator<Item = (NodeId, Change)>,
     ) -> Result<u64, EditError> {
+        self.lock().change(changes.into_iter().map(|(node, change)| (Ok(node), change)))
+    }
+
+    /// The same for nodes of these kinds in the newest graph, found and changed under one lock. So no edit comes between that
+    /// gives their numbers to other nodes.
+    ///
+    /// Cost: O(nodes) for each change, for which it holds the lock.
+    ///
+    /// # Errors
+    /// [`EditError::NoKind`]; otherwise as [`Control::change`]. Nothing has changed then.
+    pub fn change_kinds(
+        &self,
+        changes: impl IntoIterator<Item = (NodeKind, Change)>,
+    ) -> Result<u64, EditError> {
         let mut inner = self.lock();
-        let cell = |(node, change)| {
-            let Change::Param { value, .. } = change;
-            match value.is_nan() {
-                true => Err(EditError::NotANumber(value)),
-                false => Ok((inner.cell(node)?, change)),
-            }
-        };
-        let changes: Result<Vec<_>, EditError> = changes.into_iter().map(cell).collect();
-        let changes = changes?;
-        Ok(inner.send(Order { changes, ..Order::default() })?)
+        let found = |(kind, change)| (inner.node(kind).ok_or(EditError::NoKind(kind)), change);
+        let changes: Vec<_> = changes.into_iter().map(found).collect();
+        inner.change(changes)
+    }
+
+    /// The most frames of a block: [`Settings::frames`], or what [`Control::set_largest_block`] was last asked for. The leader
+    /// may have to carry that order out still.
+    pub fn largest_block(&self) -> u32 {
+        self.lock().frames as u32
     }
 
     /// Nodes of the newest plan whose lanes gave more values than they have room for, since they joined or were reset.
@@ -413,15 +426,26 @@ impl Control {
     /// [`StateFailure`]: nothing has changed then.
     pub fn load_state(&self, node: NodeId, state: &[u8]) -> Result<u64, StateFailure> {
         let (cell, side) = self.side(node)?;
+        self.load_into(node, &cell, &side, state)
+    }
+
+    /// The same for a cell. `node`: for errors.
+    pub(super) fn load_into(
+        &self,
+        node: NodeId,
+        cell: &Arc<NodeCell>,
+        side: &Arc<Side>,
+        state: &[u8],
+    ) -> Result<u64, StateFailure> {
         loop {
-            let (bytes, loads) = (state.to_vec(), Arc::clone(&side));
+            let (bytes, loads) = (state.to_vec(), Arc::clone(side));
             let load = move || loads.make(|side| side.load(&bytes).map_err(|why| why.to_string()));
             let (turn, made) = self.services.on_main(load)?.ok_or(ControlError::Panicked)?;
             let refused = |why| StateFailure::Refused { node: cell.name.clone(), why };
-            let loaded = Loaded::new(&cell, &side, turn, made.map_err(refused)?);
+            let loaded = Loaded::new(cell, side, turn, made.map_err(refused)?);
             let mut inner = self.lock();
             // Edits may have given the node another number since, or removed it.
-            if !inner.has(&cell) {
+            if !inner.has(cell) {
                 return Err(StateFailure::NoNode(node));
             }
             if let Some(number) = inner.hand_over(vec![loaded])? {

@@ -99,7 +99,8 @@ pub enum Notice {
         /// In frames; [`u64::MAX`]: for ever.
         frames: u64,
     },
-    /// It wants to be made anew: replace it with a new processor.
+    /// It wants to be made anew: replace it with a new processor. A host whose edits may come between asks
+    /// [`Control::take_renewals`](super::handle::Control::take_renewals) instead.
     Restart {
         /// The node, in the newest graph.
         node: NodeId,

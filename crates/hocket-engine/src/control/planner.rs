@@ -16,6 +16,7 @@ use hocket_plan::schedule::{Overheads, Schedule, Team, best};
 use hocket_plan::{Fusing, Graph, GraphError, NodeId, NodeKind, ScheduleKind, VerifiedSchedule};
 use hocket_time::TempoMap;
 
+use super::admission::Load;
 use super::automation::FirstLanes;
 use super::choose_schedule::ChooseSchedule;
 use super::edit::EditError;
@@ -84,6 +85,8 @@ pub(crate) struct Planner {
     /// Earlier plans, newest last. A block that is explained later may belong to one of them.
     pub(super) past: VecDeque<Present>,
     pub(super) progress: Arc<BlockEstimates>,
+    /// What edits that are tried out are compared with.
+    pub(super) load: Load,
     pub(super) rate: TickRate,
     /// What the cooperation of workers costs.
     pub(super) overheads: Overheads,
@@ -189,6 +192,7 @@ impl Planner {
             present: Present::of(&plan, None),
             past: VecDeque::new(),
             progress: Arc::clone(progress),
+            load: Load::default(),
             rate: TickRate::get(),
             overheads: settings.overheads,
             auto: ChooseSchedule::knowing(settings.found_before),
@@ -413,13 +417,12 @@ impl Planner {
             let price = before(id).and_then(|id| self.prices.get(self.places[id.index()]));
             price.into_iter().for_each(|price| prices.set(id, price));
         }
-        for unit in base.units() {
-            let new = unit.nodes.iter().filter_map(|node| costs[node.index()]);
-            if let (Some(head), Some(new)) = (unit.nodes.first(), new.reduce(|a, b| a + b)) {
-                prices.set(*head, prices.get(*head).unwrap_or(0.0) + new);
-            }
-        }
-        Ok((self.makespan(&base, &prices), self.makespan(&self.base, &self.prices)))
+        let cost =
+            |id: NodeId| costs[id.index()].or_else(|| self.load.unlearned_ns(&nodes[id.index()]));
+        let with = with_added(&base, prices, cost);
+        let cost = |id: NodeId| self.load.unlearned_ns(&self.nodes()[id.index()]);
+        let without = with_added(&self.base, self.scaled_prices(1.0), cost);
+        Ok((self.makespan(&base, &with), self.makespan(&self.base, &without)))
     }
 
     /// What a block of these units is expected to take.
@@ -429,11 +432,6 @@ impl Planner {
         let standing = self.standing();
         let alone = standing.walks_alone || standing.workers == 1;
         if alone { choice.serial } else { choice.expected }
-    }
-
-    /// What 99 of 100 blocks of full length take at most, in nanoseconds; `None` before that is known.
-    pub(super) fn high_ns(&self) -> Option<f64> {
-        self.progress.high_ticks().map(|ticks| ticks * self.ns_per_tick())
     }
 
     /// How to get from the present graph to another.
@@ -593,7 +591,9 @@ impl Planner {
         set.for_each(|(line, _)| line.ask());
         let sides = cells.nodes.iter().flatten().filter_map(|cell| cell.side());
         sides.for_each(|side| side.largest.store(frames, Relaxed));
-        self.prices = self.scaled_prices(f64::from(frames) / self.frames as f64);
+        let scale = f64::from(frames) / self.frames as f64;
+        self.prices = self.scaled_prices(scale);
+        self.load.scale(scale);
         (self.cells, self.frames) = (cells, frames as usize);
         self.go_on_with(present);
         Ok(Some(number))
@@ -619,10 +619,31 @@ impl Planner {
 
     pub(crate) fn send(&mut self, mut order: Order) -> Result<u64, ControlError> {
         self.collect();
+        if order.plan.is_some() {
+            // The leader forgets it with the exchange.
+            self.follow_load();
+        }
         if let Some(plan) = &mut order.plan {
             plan.is_fixed = self.steer != Steer::Auto;
         }
         self.outbox.send(order).map_err(|_| ControlError::Full)
+    }
+
+    /// Changes parameters of nodes, all before the same block.
+    pub(super) fn change(
+        &mut self,
+        changes: impl IntoIterator<Item = (Result<NodeId, EditError>, Change)>,
+    ) -> Result<u64, EditError> {
+        let cell = |(node, change): (Result<NodeId, EditError>, Change)| {
+            let Change::Param { value, .. } = change;
+            match value.is_nan() {
+                true => Err(EditError::NotANumber(value)),
+                false => Ok((self.cell(node?)?, change)),
+            }
+        };
+        let changes: Result<Vec<_>, EditError> = changes.into_iter().map(cell).collect();
+        let changes = changes?;
+        Ok(self.send(Order { changes, ..Order::default() })?)
     }
 
     /// The node of this kind in the newest graph that somebody asked for.
@@ -662,6 +683,21 @@ impl Planner {
             Steer::Auto => self.choose(moved),
         }
     }
+}
+
+/// Prices of units with what nodes of them cost besides.
+fn with_added(
+    units: &UnitGraph,
+    mut prices: Prices,
+    cost: impl Fn(NodeId) -> Option<f64>,
+) -> Prices {
+    for unit in units.units() {
+        let added = unit.nodes.iter().filter_map(|node| cost(*node)).reduce(|a, b| a + b);
+        if let (Some(head), Some(added)) = (unit.nodes.first(), added) {
+            prices.set(*head, prices.get(*head).unwrap_or(0.0) + added);
+        }
+    }
+    prices
 }
 
 /// A graph to go on with.

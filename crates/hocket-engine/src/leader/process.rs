@@ -246,7 +246,8 @@ impl Engine {
         let took = measure(of, ticks().wrapping_sub(self.last.begun_ticks));
         let whole = self.length.compares(frames);
         let full = || scaled(took, frames, self.largest_block());
-        self.progress.note(of, orders, whole.then(full));
+        let plan = self.leader.runner().plan().number;
+        self.progress.note(of, plan, orders, whole.then(full));
         self.note_walk(of, took, frames);
         self.block += 1;
         self.background.attention.wake();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use hocket_dsp::{Block, Processor};
+use hocket_dsp::{Block, Change, Fader, Processor};
 use hocket_engine::{
     ControlError, Edit, EditError, Editor, EffectAt, EffectSource, Effects, Engine, WarmUp,
 };
@@ -132,6 +132,26 @@ fn what_takes_longer_than_a_period_does_not_fit() {
     }
 }
 
+/// No block runs between them, so nothing of the first one is measured.
+#[test]
+fn what_was_admitted_counts_before_it_is_measured() {
+    let _alone = stage::alone();
+    let (mut engine, mut editor) = start(ScheduleKind::Serial, 1);
+    let first = editor.try_out(insert_slow(SLEEPS), BRIEF).unwrap();
+    let needed_ns = first.admission().needed_ns;
+    editor.admit(first).unwrap();
+    let second = editor.try_out(insert("eq"), BRIEF).unwrap();
+    let admission = second.admission();
+    assert!(admission.block_ns >= needed_ns, "{admission:?}");
+    assert!(!admission.fits(), "{admission}");
+    // Its order has been carried out, and too few blocks have run to rely on.
+    stage::play(&mut engine, 2);
+    let third = editor.try_out(insert("eq"), BRIEF).unwrap();
+    assert!(third.admission().block_ns >= needed_ns, "{:?}", third.admission());
+    drop((second, third, engine, editor));
+    assert_eq!(ALIVE.load(Relaxed), 0);
+}
+
 #[test]
 fn what_panics_while_it_is_tried_out_is_refused() {
     let _alone = stage::alone();
@@ -171,6 +191,28 @@ fn an_edit_without_a_processor_needs_nothing_and_one_before_the_first_blocks_is_
     .unwrap();
     let refused = editor.try_out(insert("eq"), BRIEF).unwrap_err();
     assert_eq!(refused, EditError::Control(ControlError::NothingMeasured));
+}
+
+/// The fader has another number by then.
+#[test]
+fn a_change_of_a_kind_of_node_reaches_it_wherever_edits_have_put_it() {
+    let _alone = stage::alone();
+    let heard = |change: &dyn Fn(&mut Editor)| {
+        let (mut engine, mut editor) = start(ScheduleKind::Serial, 1);
+        editor.apply(insert("freeverb")).unwrap();
+        change(&mut editor);
+        stage::play(&mut engine, 60)
+    };
+    let gain = Change::Param { index: Fader::GAIN_DB, value: -40.0 };
+    let made = heard(&|editor| {
+        let unknown = NodeKind::Custom(9);
+        let changes = [(NodeKind::Fader(AT.strip), gain), (unknown, gain)];
+        assert_eq!(editor.control().change_kinds(changes), Err(EditError::NoKind(unknown)));
+        editor.control().change_kinds([changes[0]]).unwrap();
+    });
+    let expected = heard(&|editor| editor.apply(Edit::Gain(AT.strip, -40.0)).unwrap());
+    assert!(made == expected);
+    assert!(made != heard(&|_| ()));
 }
 
 fn adopted(engine: &Engine, session: Session) -> Result<Editor, EditError> {

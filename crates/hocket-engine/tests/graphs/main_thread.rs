@@ -324,6 +324,39 @@ fn another_latency_leads_to_another_plan_and_the_host_hears_of_it() {
     assert_eq!(editor.control().take_notices(), []);
 }
 
+/// It has another number by then, and its old one belongs to another.
+#[test]
+fn a_processor_that_asks_to_be_made_anew_keeps_its_request_through_edits() {
+    let log = Log::default();
+    let (processor, asks, _) = whole(&log, false);
+    let graph = |names: &[&str]| {
+        let mut graph = Graph::default();
+        names.iter().for_each(|name| _ = graph.add(node(name, &[])).unwrap());
+        graph
+    };
+    let processors = vec![Some(processor)];
+    let (mut engine, mut editor) = start(&graph(&["whole"]), processors, (ScheduleKind::Serial, 1));
+    asks.others.store(true, Relaxed);
+    block(&mut engine);
+    let asked = editor.control().take_renewals();
+    assert_eq!(asked.iter().map(|asked| asked.name()).collect::<Vec<_>>(), ["whole"]);
+    assert_eq!(editor.control().take_renewals(), []);
+    let others_log = Log::default();
+    let (other, _, _) = whole(&others_log, false);
+    let sources = vec![NodeSource::New(other), NodeSource::Kept(NodeId(0))];
+    editor.replace(&graph(&["whole", "whole"]), sources).unwrap();
+    editor.control().renew(&asked[0]).unwrap();
+    let called = |log| noted(log).into_iter().map(|(what, _)| what).collect::<Vec<_>>();
+    assert_eq!((called(&log), called(&others_log)), (vec!["save", "load"], vec![]));
+    block(&mut engine);
+    asks.others.store(true, Relaxed);
+    block(&mut engine);
+    assert!(editor.control().take_renewals() == asked, "the same processor");
+    editor.replace(&graph(&["whole"]), vec![NodeSource::Kept(NodeId(0))]).unwrap();
+    let gone = editor.control().renew(&asked[0]);
+    assert_eq!(gone, Err(StateFailure::NoNode(NodeId(0))));
+}
+
 /// Fails in every third block.
 struct Fails {
     main: Option<Box<dyn MainRequests>>,

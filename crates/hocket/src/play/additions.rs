@@ -6,7 +6,9 @@
 //! A thread of its own does this, because it takes up to seconds: faders move on meanwhile. Nobody waits long for its end,
 //! because a plug-in that hangs there cannot be ended.
 
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -17,6 +19,7 @@ use hocket_plan::{Effect, EffectCatalogue, Session, is_plugin};
 use super::steering::Steered;
 use crate::load::LoadedSession;
 use crate::output::{note, tell};
+use crate::plugin::isolated;
 use crate::takes::strip_named;
 
 /// Requests that wait at most.
@@ -57,6 +60,8 @@ pub(in crate::play) struct Additions {
     /// `None` where the thread could not be started.
     to: Option<SyncSender<Asked>>,
     thread: Option<JoinHandle<()>>,
+    /// What still waits is not done any more.
+    is_over: Arc<AtomicBool>,
 }
 
 impl Additions {
@@ -64,10 +69,13 @@ impl Additions {
     pub(in crate::play) fn start(loaded: &LoadedSession, control: Control) -> Additions {
         let (to, asked) = sync_channel(WAITING);
         let (session, media) = (loaded.session.clone(), loaded.media.clone());
-        let chains = Chains { session, media, rate_hz: loaded.rate_hz, control, editor: None };
+        let mut chains = Chains { session, media, rate_hz: loaded.rate_hz, control, editor: None };
+        let is_over = Arc::new(AtomicBool::new(false));
+        let ends = Arc::clone(&is_over);
         let thread = std::thread::Builder::new().name("effects".into());
-        let thread = thread.spawn(move || chains.run(&asked)).ok();
-        Additions { to: thread.is_some().then_some(to), thread }
+        let serve = move || serve(&asked, &ends, |strip, change| chains.change(strip, change));
+        let thread = thread.spawn(serve).ok();
+        Additions { to: thread.is_some().then_some(to), thread, is_over }
     }
 
     /// Asks for a change, and does not wait for it.
@@ -79,14 +87,22 @@ impl Additions {
     ) -> Steered {
         let done = format!("{strip}: {}", change.text());
         let to = self.to.as_ref().ok_or("the thread for it could not be started")?;
-        to.try_send(Asked { strip, change, answer })
-            .map_err(|_| format!("{WAITING} changes of effects wait already"))?;
-        Ok(done)
+        match to.try_send(Asked { strip, change, answer }) {
+            Ok(()) => Ok(done),
+            Err(TrySendError::Full(_)) => {
+                Err(format!("{WAITING} changes of effects wait already: ask again later"))
+            }
+            Err(TrySendError::Disconnected(_)) => {
+                Err("the thread for it has ended: start the run again".into())
+            }
+        }
     }
 }
 
 impl Drop for Additions {
     fn drop(&mut self) {
+        // Relaxed: it publishes nothing.
+        self.is_over.store(true, Relaxed);
         self.to = None;
         let begun = Instant::now();
         let is_over = || self.thread.as_ref().is_none_or(JoinHandle::is_finished);
@@ -116,24 +132,33 @@ struct Chains {
     editor: Option<Editor>,
 }
 
-impl Chains {
-    /// Thread: control, its own.
-    fn run(mut self, asked: &Receiver<Asked>) {
-        while let Ok(Asked { strip, change, answer }) = asked.recv() {
-            let done = self.change(&strip, &change);
-            let (is_done, text) = match done {
-                Ok(text) => (true, text),
-                Err(why) => (false, why),
-            };
-            let text = foreign::plain(&format!("{strip}: {text}"));
-            match is_done {
-                true => note(&text),
-                false => tell(format_args!("warning: {text}")),
-            }
-            answer(is_done, &text);
+/// Does what is asked for until the run is over, and leaves out what waits then.
+///
+/// Thread: control, its own.
+fn serve(
+    asked: &Receiver<Asked>,
+    is_over: &AtomicBool,
+    mut change_effects: impl FnMut(&str, &EffectChange) -> Steered,
+) {
+    while let Ok(Asked { strip, change, answer }) = asked.recv() {
+        // Relaxed: it publishes nothing.
+        if is_over.load(Relaxed) {
+            return;
         }
+        let (is_done, text) = match change_effects(&strip, &change) {
+            Ok(text) => (true, text),
+            Err(why) => (false, why),
+        };
+        let text = foreign::plain(&format!("{strip}: {text}"));
+        match is_done {
+            true => note(&text),
+            false => tell(format_args!("warning: {text}")),
+        }
+        answer(is_done, &text);
     }
+}
 
+impl Chains {
     fn change(&mut self, strip: &str, change: &EffectChange) -> Steered {
         let id = strip_named(strip, &self.session).ok_or("the session has no such strip")?;
         let editor = self.editor().map_err(|error| error.to_string())?;
@@ -185,7 +210,13 @@ fn new_effect(kind: &str, isolate: bool) -> Result<Effect, String> {
 
 fn add(editor: &mut Editor, edit: Edit, kind: &str, force: bool) -> Steered {
     let text = |error: EditError| format!("{kind} is not added: {error}");
+    // A sound server may have made its block longer since the start, and may do so meanwhile.
+    let frames = editor.control().largest_block();
+    isolated::go_on_with(frames);
     let candidate = editor.try_out(edit, WarmUp::default()).map_err(text)?;
+    if editor.control().largest_block() != frames {
+        return Err(text(EditError::Grew));
+    }
     let (needs, fits) = (candidate.admission().to_string(), candidate.admission().fits());
     if !fits && !force {
         return Err(format!(
@@ -202,6 +233,25 @@ fn add(editor: &mut Editor, edit: Edit, kind: &str, force: bool) -> Steered {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_still_waits_at_the_end_of_a_run_is_left_out() {
+        let (to, asked) = sync_channel(WAITING);
+        let (heard, answers) = std::sync::mpsc::channel();
+        for place in 1..=3 {
+            let heard = heard.clone();
+            let answer: Answer = Box::new(move |done, _| heard.send((place, done)).unwrap());
+            let change = EffectChange::Remove(place);
+            to.send(Asked { strip: "a".into(), change, answer }).unwrap();
+        }
+        let is_over = AtomicBool::new(false);
+        // The run ends while the second one is under way.
+        serve(&asked, &is_over, |_, change| {
+            is_over.store(*change == EffectChange::Remove(2), Relaxed);
+            Ok("removed".into())
+        });
+        assert_eq!(answers.try_iter().collect::<Vec<_>>(), [(1, true), (2, true)]);
+    }
 
     #[test]
     fn an_effect_begins_with_its_defaults_or_is_refused() {

@@ -128,13 +128,10 @@ impl Mixer {
     }
 
     fn send(&self, changes: Vec<(StripId, Change)>) -> Result<(), String> {
-        let fader = |(id, change)| {
-            let node = self.control.node(NodeKind::Fader(id));
-            let node = node.ok_or_else(|| format!("{id:?} has no fader in this graph"))?;
-            Ok((node, change))
-        };
-        let changes: Result<Vec<_>, String> = changes.into_iter().map(fader).collect();
-        self.control.change(changes?).map(drop).map_err(|error| error.to_string())
+        let fader = |(id, change)| (NodeKind::Fader(id), change);
+        // The thread for effects may put nodes in front of faders at any time.
+        let sent = self.control.change_kinds(changes.into_iter().map(fader));
+        sent.map(drop).map_err(|error| error.to_string())
     }
 }
 

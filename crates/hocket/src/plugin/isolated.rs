@@ -42,6 +42,14 @@ impl Isolated {
         Some(wish.isolation.clone())
     }
 
+    /// As [`go_on_with`].
+    fn go_on_with(&self, frames: u32) {
+        let mut wish = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(Wish { isolation, .. }) = &mut *wish {
+            isolation.frames = isolation.frames.max(frames);
+        }
+    }
+
     fn reports(&self) -> Vec<Report> {
         let wish = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         wish.as_ref().map(|wish| wish.isolation.group.reports()).unwrap_or_default()
@@ -85,6 +93,14 @@ pub(crate) fn set_up(
     };
     *PLUGINS.isolated.0.lock().unwrap_or_else(PoisonError::into_inner) = wish;
     Ok(())
+}
+
+/// Plug-ins that are isolated from now on have blocks of up to so many frames. Those that play learn of longer blocks from the
+/// engine.
+///
+/// Thread: control.
+pub(crate) fn go_on_with(frames: u32) {
+    PLUGINS.isolated.go_on_with(frames);
 }
 
 /// The kinds that are meant; `None`: all.
@@ -197,4 +213,32 @@ fn audio_thread(priority: Option<u8>, run: &mut dyn FnMut()) {
     }
     let _float = FlushDenormals::enter();
     run();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plug_ins_that_come_after_blocks_have_grown_are_late_by_the_longer_ones() {
+        let isolation = Isolation {
+            program: "hocket".into(),
+            arguments: Vec::new(),
+            pace: Pace::RealTime,
+            frames: 256,
+            priority: None,
+            request,
+            patience: Patience::REAL_TIME,
+            tell: Arc::new(|_| ()),
+            group: Group::default(),
+        };
+        let wish = Wish { isolation, kinds: None };
+        let isolated = Isolated(Mutex::new(Some(wish)));
+        let effect = Effect { isolate: true, ..Effect::new("clap:org.example.echo", Vec::new()) };
+        let mut frames = |most| {
+            isolated.go_on_with(most);
+            isolated.of(&effect).unwrap().frames
+        };
+        assert_eq!([512, 128].map(&mut frames), [512, 512]);
+    }
 }

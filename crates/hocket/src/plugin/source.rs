@@ -7,6 +7,7 @@ use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 use hocket_dsp::Processor;
 use hocket_engine::EffectSource;
 use hocket_plan::{Effect, ParamSpec, Preset, is_plugin};
+use hocket_plugins::isolate::Isolation;
 use hocket_plugins::{Catalog, Description, Param, PresetValues, Wanted};
 
 use super::isolated::Isolated;
@@ -21,7 +22,7 @@ pub(crate) static PLUGINS: LazyLock<Arc<Plugins>> = LazyLock::new(Arc::default);
 #[derive(Default)]
 pub(crate) struct Plugins {
     catalog: OnceLock<Catalog>,
-    /// What an effect's latency is, by a hash of all that decides it.
+    /// What an effect's latency is, by a hash of all that decides it. In a process of its own it is later by a block besides.
     latencies: Mutex<HashMap<u64, u32>>,
     /// Which run in processes of their own.
     pub(super) isolated: Isolated,
@@ -38,6 +39,20 @@ impl Plugins {
     /// Where the program cannot start itself, there are none.
     pub(super) fn catalog(&self) -> &Catalog {
         self.catalog.get_or_init(|| super::catalog().unwrap_or_default())
+    }
+
+    fn build_with(
+        &self,
+        effect: &Effect,
+        rate_hz: u32,
+        isolation: Option<&Isolation>,
+    ) -> Result<Box<dyn Processor>, String> {
+        let Effect { kind, values, state, .. } = effect;
+        let wanted = Wanted { kind, values, rate_hz, state: state.as_deref() };
+        match isolation {
+            Some(isolation) => self.catalog().build_isolated(&wanted, isolation),
+            None => self.catalog().build(&wanted),
+        }
     }
 }
 
@@ -60,21 +75,20 @@ impl EffectSource for Plugins {
     }
 
     fn latency_frames(&self, effect: &Effect, rate_hz: u32) -> u32 {
-        let late = self.isolated.of(effect).map(|isolation| isolation.frames);
-        let key = key(effect, rate_hz, late);
+        let isolation = self.isolated.of(effect);
+        let late = isolation.as_ref().map_or(0, |isolation| isolation.frames);
+        let key = key(effect, rate_hz, isolation.is_some());
         let mut latencies = self.latencies.lock().unwrap_or_else(PoisonError::into_inner);
         // One that cannot be built is refused when the session is prepared.
-        let build = || self.build(effect, rate_hz).map_or(0, |built| built.latency_frames());
-        *latencies.entry(key).or_insert_with(build)
+        let build = || match self.build_with(effect, rate_hz, isolation.as_ref()) {
+            Ok(built) => built.latency_frames().saturating_sub(late),
+            Err(_) => 0,
+        };
+        latencies.entry(key).or_insert_with(build).saturating_add(late)
     }
 
     fn build(&self, effect: &Effect, rate_hz: u32) -> Result<Box<dyn Processor>, String> {
-        let Effect { kind, values, state, .. } = effect;
-        let wanted = Wanted { kind, values, rate_hz, state: state.as_deref() };
-        match self.isolated.of(effect) {
-            Some(isolation) => self.catalog().build_isolated(&wanted, &isolation),
-            None => self.catalog().build(&wanted),
-        }
+        self.build_with(effect, rate_hz, self.isolated.of(effect).as_ref())
     }
 
     fn preset(&self, kind: &str, name: &str) -> Result<Preset, String> {
@@ -83,10 +97,9 @@ impl EffectSource for Plugins {
     }
 }
 
-/// `late`: how much later its output is in a process of its own.
-fn key(effect: &Effect, rate_hz: u32, late: Option<u32>) -> u64 {
+fn key(effect: &Effect, rate_hz: u32, is_isolated: bool) -> u64 {
     let mut hasher = DefaultHasher::new();
-    (&effect.kind, rate_hz, &effect.state, late).hash(&mut hasher);
+    (&effect.kind, rate_hz, &effect.state, is_isolated).hash(&mut hasher);
     effect.values.iter().for_each(|value| value.to_bits().hash(&mut hasher));
     hasher.finish()
 }
