@@ -394,8 +394,9 @@ impl Planner {
         Ok(number)
     }
 
-    /// What blocks are expected to take with another graph, and what with the present one, in nanoseconds. `before` as in
-    /// [`Planner::install`]; `costs`: what new nodes were measured to cost, by node.
+    /// What blocks are expected to take with another graph, and what if its new nodes cost nothing, in nanoseconds. The present
+    /// graph is no measure: while an edit fades in, it has units that have no price yet. `before` as in [`Planner::install`];
+    /// `costs`: what new nodes were measured to cost, by node.
     ///
     /// Where the leader works alone now, both are times of the serial walk: workers that it does not use shorten nothing.
     pub(super) fn compared(
@@ -417,12 +418,12 @@ impl Planner {
             let price = before(id).and_then(|id| self.prices.get(self.places[id.index()]));
             price.into_iter().for_each(|price| prices.set(id, price));
         }
-        let cost =
-            |id: NodeId| costs[id.index()].or_else(|| self.load.unlearned_ns(&nodes[id.index()]));
-        let with = with_added(&base, prices, cost);
-        let cost = |id: NodeId| self.load.unlearned_ns(&self.nodes()[id.index()]);
-        let without = with_added(&self.base, self.scaled_prices(1.0), cost);
-        Ok((self.makespan(&base, &with), self.makespan(&self.base, &without)))
+        let unlearned = |id: NodeId| self.load.unlearned_ns(&nodes[id.index()]);
+        let cost = |id: NodeId| costs[id.index()].or_else(|| unlearned(id));
+        let with = with_added(&base, prices.clone(), cost);
+        let cost = |id: NodeId| costs[id.index()].map(|_| 0.0).or_else(|| unlearned(id));
+        let without = with_added(&base, prices, cost);
+        Ok((self.makespan(&base, &with), self.makespan(&base, &without)))
     }
 
     /// What a block of these units is expected to take.
