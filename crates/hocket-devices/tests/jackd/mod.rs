@@ -84,9 +84,10 @@ impl Server {
         while self.process.try_wait().unwrap().is_none() && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(10));
         }
-        self.is_killed = signal == "-KILL" || self.process.try_wait().unwrap().is_none();
-        if self.is_killed {
+        self.is_killed = signal == "-KILL";
+        if self.process.try_wait().unwrap().is_none() {
             send(self.process.id(), "-KILL");
+            self.is_killed = true;
         }
         self.process.wait().unwrap();
     }

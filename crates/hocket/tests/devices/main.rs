@@ -71,10 +71,14 @@ fn check(output: &Output, code: i32, words: &[&str]) {
 
 /// What an offline render of the band has, by channel.
 fn rendered(rate_hz: u32, seconds: &str) -> Vec<Vec<f32>> {
+    rendered_of(&band(), rate_hz, seconds)
+}
+
+fn rendered_of(session: &str, rate_hz: u32, seconds: &str) -> Vec<Vec<f32>> {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("band.wav").display().to_string();
     let rate = rate_hz.to_string();
-    let args = ["render", &band(), "-o", &out, "--format", "32f", "--rate", &rate];
+    let args = ["render", session, "-o", &out, "--format", "32f", "--rate", &rate];
     let output = run(NOBODY, &[&args[..], &["--length", seconds]].concat());
     check(&output, 0, &[]);
     hocket_media::decode(Path::new(&out)).unwrap().channels
