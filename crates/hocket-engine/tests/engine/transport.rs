@@ -144,10 +144,10 @@ fn an_engine_says_where_a_block_began_in_a_loop_and_after_another_threads_comman
     let place = |engine: &Engine| engine.first_segment().map(|it| (it.position, it.playing));
     assert_eq!(place(&engine), None);
     let frames = FRAMES as i64;
-    // A pass ends with the second block.
-    let range = LoopRange::from_frames(0, 2 * frames).unwrap();
+    // A pass ends with the fourth block.
+    let range = LoopRange::from_frames(0, 4 * frames).unwrap();
     engine.command(now(Command::Loop(range))).unwrap();
-    for begins in [0, frames, 0, frames] {
+    for begins in [0, 1, 2, 3, 0, 1, 2, 3].map(|block| block * frames) {
         engine.process(FRAMES);
         assert_eq!(place(&engine), Some((begins, true)));
     }

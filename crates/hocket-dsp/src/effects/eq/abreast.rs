@@ -156,19 +156,15 @@ mod avx2 {
         [one, other]: [&mut Eq; ABREAST],
         [first, second]: [StereoMut<'_>; ABREAST],
     ) {
-        let mut coefficients = [[_mm256_setzero_pd(); 5]; N];
-        let mut states = [[_mm256_setzero_pd(); 2]; N];
-        for n in 0..N {
-            let (one, other) = (one.active(n), other.active(n));
-            for (k, c) in coefficients[n].iter_mut().enumerate() {
-                let (one, other) = (one.morph.current[k], other.morph.current[k]);
-                *c = _mm256_setr_pd(one, one, other, other);
-            }
-            for (k, state) in states[n].iter_mut().enumerate() {
-                let (one, other) = (&one.state[k], &other.state[k]);
-                *state = _mm256_setr_pd(one[0], one[1], other[0], other[1]);
-            }
-        }
+        // Made in place: the compiler would call the C library to fill arrays of this size with zeros first.
+        let coefficients: [[__m256d; 5]; N] = std::array::from_fn(|n| {
+            let (one, other) = (&one.active(n).morph.current, &other.active(n).morph.current);
+            std::array::from_fn(|k| _mm256_setr_pd(one[k], one[k], other[k], other[k]))
+        });
+        let mut states: [[__m256d; 2]; N] = std::array::from_fn(|n| {
+            let (one, other) = (&one.active(n).state, &other.active(n).state);
+            std::array::from_fn(|k| _mm256_setr_pd(one[k][0], one[k][1], other[k][0], other[k][1]))
+        });
         let frames = first.left.len();
         let mut rows = [first.left, first.right, second.left, second.right];
         let mut outs = [_mm256_setzero_pd(); N];
