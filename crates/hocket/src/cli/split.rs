@@ -46,12 +46,6 @@ pub struct SplitArgs {
 /// An address is one word of a line in a script.
 fn address(text: &str) -> Result<String, String> {
     let is_word = !text.is_empty() && !text.chars().any(|c| c.is_whitespace() || is_hidden(c));
-    match is_word {
-        true => Ok(text.to_owned()),
-        false => Err(
-            "an address has no spaces, line breaks or control characters; write a host's name or \
-                      its IP address"
-                .into(),
-        ),
-    }
+    let wrong = "an address has no spaces, line breaks or control characters; write a host's name or its IP address";
+    if is_word { Ok(text.to_owned()) } else { Err(wrong.to_owned()) }
 }
