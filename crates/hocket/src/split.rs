@@ -8,15 +8,17 @@ use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 
 use hocket_plan::Session;
-use hocket_plan::split::{Cut, CutOptions, Part, split};
+use hocket_plan::session::Input;
+use hocket_plan::split::{Cut, CutOptions, Part, SplitError, split};
 use hocket_session::session_text;
 
 use crate::cli::SplitArgs;
 use crate::failure::{Exit, Failure};
+use crate::files::Files;
 use crate::load::project::is_project;
 use crate::load::{OpenedSession, effects, is_midi, topology};
 use crate::output::{note, print, tell};
-use folder::{Folder, MARK};
+use folder::{CONNECTIONS, Folder, MARK, is_marked};
 
 /// Periods beside the network's own: host 0 sends the song's place and hears the answer in one cycle of its server, whose ports
 /// would form a loop. JACK breaks it by one period.
@@ -31,6 +33,11 @@ pub fn run(args: &SplitArgs) -> Result<Exit, Failure> {
     let opened = OpenedSession::open(&args.session, args.rate, &topology()?)?;
     opened.warnings().iter().for_each(|warning| tell(format_args!("warning: {warning}")));
     let (session, effects) = (opened.session(), effects());
+    let mut inputs = Files::new(false);
+    inputs.reads_session(&args.session, opened.sources());
+    args.costs.iter().for_each(|path| inputs.reads("--costs", path));
+    let folder = Folder::look(&args.output, &mut inputs)?;
+    refuse_part(&args.session, session)?;
     let facts = effects.at(opened.rate_hz());
     let costs = costs::of_strips(args.costs.as_deref(), session, &facts)?;
     let options = CutOptions {
@@ -38,18 +45,17 @@ pub fn run(args: &SplitArgs) -> Result<Exit, Failure> {
         network_frames: (args.net_latency + LOOP_PERIODS) * args.frames,
         costs: &costs,
     };
-    let refused = |error| Failure::bad_input(format!("{}: {error}", args.session.display()));
-    let cut = split(session, &facts, &options).map_err(refused)?;
-    let folder = Folder::open(&args.output)?;
+    let cut = split(session, &facts, &options).map_err(|error| refused_cut(args, &error))?;
+    let whole = folder.make()?;
     let mut files = Vec::new();
     for (host, part) in cut.parts.iter().enumerate() {
         let mut session = part.session.clone();
-        see_from(&mut session, folder.whole())?;
-        let text = session_text(&session, &effects, folder.whole()).map_err(refused_text)?;
+        see_from(&mut session, &whole)?;
+        let text = session_text(&session, &effects, &whole).map_err(refused_text)?;
         files.push((part_name(host), format!("{MARK}: what host {host} plays.\n{text}")));
         files.push((format!("host-{host}.sh"), plan::commands(&cut, host, args)));
     }
-    files.push(("connections.txt".to_owned(), plan::connections(&cut, args, opened.rate_hz())));
+    files.push((CONNECTIONS.to_owned(), plan::connections(&cut, args, opened.rate_hz())));
     folder.write(&files)?;
     tell_cut(&cut, args.costs.is_some());
     Ok(Exit::Done)
@@ -64,6 +70,33 @@ fn refuse_foreign(path: &Path) -> Result<(), Failure> {
         "{}: this is no session file; `hocket session convert` makes one of it, which can be cut",
         path.display()
     )))
+}
+
+/// A part's inputs from the network would count as ports of the sound card.
+fn refuse_part(path: &Path, session: &Session) -> Result<(), Failure> {
+    // A link to a part is a part, too. Standard input has no mark to look at, but its inputs have names.
+    let is_part = path.canonicalize().is_ok_and(|file| is_marked(&file));
+    let is_net = |input: &Input| input.name.starts_with("net-") && input.latency_frames > 0;
+    if !is_part && !session.inputs.iter().any(is_net) {
+        return Ok(());
+    }
+    Err(Failure::bad_input(format!(
+        "{}: this is a part that hocket split has cut already; cut the whole session with more hosts",
+        path.display()
+    )))
+}
+
+fn refused_cut(args: &SplitArgs, error: &SplitError) -> Failure {
+    let why = match error {
+        SplitError::Hosts { hosts: 1, most, .. } => {
+            let range = if *most == 2 { "2".to_owned() } else { format!("2 to {most}") };
+            format!(
+                "--hosts 1: one host plays the session as it is, without a cut; ask for {range}"
+            )
+        }
+        error => error.to_string(),
+    };
+    Failure::bad_input(format!("{}: {why}", args.session.display()))
 }
 
 fn part_name(host: usize) -> String {

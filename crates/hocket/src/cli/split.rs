@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use hocket_lab::foreign::is_hidden;
 
 /// Arguments of `hocket split`.
 #[derive(Debug, Args)]
@@ -35,9 +36,16 @@ pub struct SplitArgs {
     #[arg(long, value_name = "PERIODS", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=30))]
     pub net_latency: u32,
     /// The address of host 0, as the other hosts reach it, for the commands.
-    #[arg(long, value_name = "ADDRESS", default_value = "HOST0")]
+    #[arg(long, value_name = "ADDRESS", default_value = "HOST0", value_parser = address)]
     pub address: String,
     /// Sample rate in Hz at which it will run [default: the session's own].
     #[arg(long, value_name = "HZ")]
     pub rate: Option<u32>,
+}
+
+/// An address is one word of a line in a script.
+fn address(text: &str) -> Result<String, String> {
+    let is_word = !text.is_empty() && !text.chars().any(|c| c.is_whitespace() || is_hidden(c));
+    let wrong = "an address has no spaces, line breaks or control characters; write a host's name or its IP address";
+    if is_word { Ok(text.to_owned()) } else { Err(wrong.to_owned()) }
 }

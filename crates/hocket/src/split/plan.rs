@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use hocket_lab::foreign;
 use hocket_plan::split::{Cut, Link};
 
 use super::folder::{MARK, SHELL};
@@ -39,7 +40,7 @@ pub(super) fn connections(cut: &Cut, args: &SplitArgs, rate_hz: u32) -> String {
                 link.host,
                 client(link.host),
                 link.latency_frames,
-                link.carries.replace(['\t', '\n'], " ")
+                foreign::plain(&link.carries)
             );
         }
     }
@@ -116,14 +117,14 @@ fn at_host(out: &mut String, cut: &Cut, host: usize, args: &SplitArgs) {
     let (address, client, part) = (quoted(&args.address), client(host), part_name(host));
     let _ = write!(
         out,
-        "# 1. The server, which has host 0's clock, in synchronous mode. {} is host 0's address.\n\
+        "# 1. The server, which has host 0's clock, in synchronous mode. Behind -a is host 0's address.\n\
          jackd --sync -d net -a {address} -n {client} -C 1 -P {channels} -i 0 -o 0 -l {} &\n\
          jack_wait -w\n\
          # 2. Hocket. The song is where host 0 is.\n\
          hocket play {part} --device jack --transport port --connect no &\n\
          # 3. The connections, when both run.\n\
          jack_connect system:capture_1 hocket:transport\n",
-        args.address, args.net_latency
+        args.net_latency
     );
     for (link, first) in numbered(cut).filter(|(link, _)| link.host == host) {
         for channel in 1..=2 {

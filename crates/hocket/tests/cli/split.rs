@@ -213,10 +213,12 @@ fn each_part_is_a_session_without_mistakes_also_from_another_folder() {
 fn wrong_numbers_of_hosts_are_refused_with_the_right_ones() {
     let (folder, file) = session(GROUPS);
     let out = folder.path().join("cut");
-    for hosts in ["0", "1", "4", "99999999"] {
+    for hosts in ["0", "4", "99999999"] {
         let args = ["split", &file, "--hosts", hosts, "-o", text(&out)];
         check_refused(&args, 2, &["hosts are not possible", "ask for 2 to 3"]);
     }
+    let one = ["split", &file, "--hosts", "1", "-o", text(&out)];
+    check_refused(&one, 2, &["one host plays the session as it is", "ask for 2 to 3"]);
     assert!(!out.exists(), "nothing was written");
 }
 
@@ -294,4 +296,102 @@ fn measured_costs_decide_where_a_table_knows_them() {
     std::fs::write(&costs, table("nobody")).unwrap();
     let args = ["split", &file, "--hosts", "2", "-o", text(&out), "--costs", text(&costs)];
     check_refused(&args, 2, &["knows none of the session's", "hocket play"]);
+}
+
+#[test]
+fn only_names_of_a_cut_are_removed_and_it_says_which() {
+    let (folder, file) = session(GROUPS);
+    let out = folder.path().join("cut");
+    let cut = |hosts| ["split", &file, "--hosts", hosts, "-o", text(&out)];
+    succeeds(&cut("3"));
+    for copy in ["my-mix.toml", "part-00.toml", "part-.toml", "host-0.toml"] {
+        std::fs::copy(out.join("part-0.toml"), out.join(copy)).unwrap();
+        let before = files(&out);
+        check_refused(&cut("2"), 2, &[copy, "has not written", "nothing was changed"]);
+        assert_eq!(files(&out), before);
+        std::fs::remove_file(out.join(copy)).unwrap();
+    }
+    let told = succeeds(&cut("2"));
+    for gone in ["part-2.toml", "host-2.sh"] {
+        assert!(told.contains(&format!("removed {}", out.join(gone).display())), "{told}");
+        assert!(!out.join(gone).exists());
+    }
+}
+
+#[test]
+fn links_and_pipes_in_the_folder_are_foreign() {
+    let (folder, file) = session(GROUPS);
+    let (out, mine) = (folder.path().join("cut"), folder.path().join("mine.toml"));
+    let cut = ["split", &file, "--hosts", "2", "-o", text(&out)];
+    succeeds(&cut);
+    let part = out.join("part-0.toml");
+    std::fs::rename(&part, &mine).unwrap();
+    let before = std::fs::read(&mine).unwrap();
+    std::os::unix::fs::symlink(&mine, &part).unwrap();
+    check_refused(&cut, 2, &["part-0.toml", "has not written"]);
+    assert_eq!(std::fs::read(&mine).unwrap(), before);
+    std::fs::remove_file(&part).unwrap();
+    // Nobody writes to the pipe, so who opens it waits for ever.
+    assert!(std::process::Command::new("mkfifo").arg(&part).status().unwrap().success());
+    check_refused(&cut, 2, &["part-0.toml", "has not written"]);
+}
+
+#[test]
+fn inputs_are_never_replaced() {
+    let (folder, file) = session(GROUPS);
+    let out = folder.path().join("cut");
+    succeeds(&["split", &file, "--hosts", "3", "-o", text(&out)]);
+    let (part, table) = (out.join("part-0.toml"), out.join("part-2.toml"));
+    let before = std::fs::read(&part).unwrap();
+    let over = ["split", text(&part), "--hosts", "3", "-o", text(&out)];
+    check_refused(&over, 2, &["this file is the session, too", "nothing was changed"]);
+    let costs = ["split", &file, "--hosts", "2", "-o", text(&out), "--costs", text(&table)];
+    check_refused(&costs, 2, &["this file is --costs, too", "nothing was changed"]);
+    assert_eq!(std::fs::read(&part).unwrap(), before);
+    assert!(table.exists());
+}
+
+#[test]
+fn a_part_is_not_cut_again() {
+    let (folder, file) = session(GROUPS);
+    let (out, again) = (folder.path().join("cut"), folder.path().join("again"));
+    succeeds(&["split", &file, "--hosts", "2", "-o", text(&out)]);
+    let words = ["cut already", "cut the whole session with more hosts"];
+    for part in ["part-0.toml", "part-1.toml"] {
+        let part = out.join(part);
+        check_refused(&["split", text(&part), "--hosts", "2", "-o", text(&again)], 2, &words);
+    }
+    // Also without the mark.
+    let part = std::fs::read_to_string(out.join("part-0.toml")).unwrap();
+    let bare = out.join("bare.toml");
+    std::fs::write(&bare, part.split_once('\n').unwrap().1).unwrap();
+    check_refused(&["split", text(&bare), "--hosts", "2", "-o", text(&again)], 2, &words);
+    assert!(!again.exists(), "nothing was written");
+}
+
+#[test]
+fn an_address_is_one_word() {
+    let (folder, file) = session(GROUPS);
+    let out = folder.path().join("cut");
+    let cut = |address| ["split", &file, "--hosts", "2", "-o", text(&out), "--address", address];
+    for wrong in ["", "a b", "a\nreboot", "a\rb", "a\tb", "a\u{1b}b", "a\u{202e}b", "a\u{2028}b"] {
+        check_refused(&cut(wrong), 2, &["an address has no spaces"]);
+    }
+    assert!(!out.exists(), "nothing was written");
+    succeeds(&cut("a;$(reboot)"));
+    let script = std::fs::read_to_string(out.join("host-1.sh")).unwrap();
+    assert_eq!(script.matches("reboot").count(), 1, "{script}");
+    assert!(script.contains("-a 'a;$(reboot)' "), "{script}");
+}
+
+#[test]
+fn hidden_characters_of_names_are_seen_in_the_table() {
+    let name = "A\u{202e}\u{2028}";
+    let (folder, file) = session(&GROUPS.replace("\"A\"", &format!("\"{name}\"")));
+    let out = folder.path().join("cut");
+    succeeds(&["split", &file, "--hosts", "2", "-o", text(&out)]);
+    succeeds(&["split", &file, "--hosts", "3", "-o", text(&out)]);
+    let table = std::fs::read_to_string(out.join("connections.txt")).unwrap();
+    assert!(table.contains("'A\\u{202e}\\u{2028}'"), "{table}");
+    assert!(!table.contains(['\u{202e}', '\u{2028}']), "{table}");
 }
