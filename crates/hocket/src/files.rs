@@ -21,6 +21,8 @@ pub(crate) enum Kind {
     Record,
     /// HTML whose generator is Hocket.
     Page,
+    /// The mark of the folder of a site.
+    Site,
     /// The profile of a machine, as `hocket tune` writes it.
     Profile,
     /// SVG that says it is from Hocket.
@@ -48,6 +50,7 @@ impl Kind {
             }
             Kind::Record => begins("{") && has("\"hocket-bench/"),
             Kind::Page => begins("<!DOCTYPE html>") && has("name=\"generator\" content=\"Hocket\""),
+            Kind::Site => begins(crate::report::SITE_MARK),
             Kind::Profile => begins(hocket_lab::tune::PROFILE_MARK),
             Kind::Picture => begins("<svg") && has("data-from=\"hocket"),
             Kind::Trace => {
@@ -60,6 +63,11 @@ impl Kind {
             Kind::Checked => true,
             Kind::Session => false,
         }
+    }
+
+    /// Whether Hocket wrote the file at this path as this.
+    pub(crate) fn is_of(self, path: &Path) -> bool {
+        path.is_file() && self.wrote(&head(path))
     }
 
     /// Whether its folder is made if there is none. A folder that was mistyped would swallow a whole render.

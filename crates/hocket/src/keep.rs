@@ -1,18 +1,28 @@
 //! Results that took time are kept, if not where they were wanted, then somewhere else.
 
 use std::fmt::Display;
+use std::fs::File;
 use std::io::Write;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
-use hocket_files::OutputFile;
+use hocket_files::{OutputFile, is_standard_output};
 use hocket_lab::record::BenchRecord;
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
+
+/// How often it looks whether a pipe has a reader.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Writes the record.
 ///
 /// # Errors
-/// Where it was not written at `path`, exit code 3; the message says where it is instead.
+/// Where it was not written at `path`, exit code 3, or 130 where Ctrl-C ended the wait for the reader of a pipe; the message says
+/// where it is instead.
 pub(crate) fn record(record: &BenchRecord, path: &Path) -> Result<(), Failure> {
     Kept { what: "record", ending: ".json" }.write(path, |path| record.write_atomic(path))
 }
@@ -36,6 +46,35 @@ pub(crate) fn trace(bytes: &[u8], path: &Path) -> Result<(), Failure> {
     })
 }
 
+/// Waits until somebody reads a named pipe, and opens it; `None` for every other file. To open a pipe for writing waits, too,
+/// but Ctrl-C does not end that.
+///
+/// # Errors
+/// Ctrl-C came, and the pipe has no reader.
+fn reader_of(path: &Path) -> Result<Option<File>, String> {
+    let is_pipe = std::fs::metadata(path).is_ok_and(|there| there.file_type().is_fifo());
+    if !is_pipe || is_standard_output(path) {
+        return Ok(None);
+    }
+    let stop = crate::interrupt::flag().map_err(|why| why.message)?;
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    loop {
+        match File::options().write(true).custom_flags(flags).open(path) {
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::NXIO) => {}
+            // Another error is told when the pipe is opened to be written.
+            opened => return Ok(opened.ok()),
+        }
+        // Relaxed: the flag stands for itself.
+        if stop.load(Relaxed) {
+            let path = path.display();
+            return Err(format!(
+                "{path}: interrupted, and nobody reads this pipe; start its reader first"
+            ));
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
 /// What is kept.
 struct Kept<'a> {
     /// In words.
@@ -51,6 +90,14 @@ impl Kept<'_> {
         path: &Path,
         write: impl Fn(&Path) -> Result<(), E>,
     ) -> Result<(), Failure> {
+        // Open until all is written, so that the reader sees one end.
+        let _open = match reader_of(path) {
+            Ok(open) => open,
+            Err(why) => {
+                let kept = self.elsewhere(&why, &write);
+                return Err(Failure { exit: Exit::Interrupted, ..kept });
+            }
+        };
         write(path).map_err(|error| self.elsewhere(&error, &write))
     }
 

@@ -12,6 +12,8 @@ use crate::failure::{Exit, Failure};
 use crate::files::{Files, Kind};
 use crate::output::print;
 
+pub(crate) use site::MARK as SITE_MARK;
+
 /// Runs the command.
 ///
 /// # Errors

@@ -9,13 +9,14 @@ use rustix::net::sockopt::set_socket_send_buffer_size;
 
 use super::{Answer, Refused, Request, read, stream_head};
 
-/// How long a request may take to come, an answer to be taken, and a watcher to take an update.
+/// How long a request may take to come. An answer and an update are given up when nothing of them was taken for so long.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long the rest of a request that was refused is thrown away. A connection that is closed before that may lose its answer.
 const DRAIN: Duration = Duration::from_secs(1);
 /// So much is thrown away at most, in bytes.
 const DRAINED: usize = 64 << 10;
-/// The system keeps so much for a watcher, in bytes: a few updates. More would be old news when it comes.
+/// The system keeps so much for a watcher, in bytes: a few updates. More would be old news when it comes. A page is no news, so
+/// for other answers the system keeps what it likes.
 const KEPT: usize = 16 << 10;
 
 /// A browser, or something that looks like one.
@@ -27,7 +28,7 @@ pub(crate) struct Connection {
     /// Of the output.
     sent: usize,
     state: State,
-    /// When the state began, or a watcher last took everything.
+    /// When the state began, something was last taken, or a watcher got an update.
     since: Instant,
 }
 
@@ -57,7 +58,7 @@ impl Connection {
     pub(crate) fn new(stream: TcpStream, from: SocketAddr) -> Option<Connection> {
         stream.set_nonblocking(true).ok()?;
         // An update is small and wants to arrive.
-        let _ = (stream.set_nodelay(true), set_socket_send_buffer_size(&stream, KEPT));
+        let _ = stream.set_nodelay(true);
         let (input, output) = (Vec::new(), Vec::new());
         let (state, since) = (State::Reads, Instant::now());
         Some(Connection { stream, from, input, output, sent: 0, state, since })
@@ -164,6 +165,7 @@ impl Connection {
 
     /// From now on it gets updates.
     pub(crate) fn watch(&mut self, first: &[u8]) {
+        let _ = set_socket_send_buffer_size(&self.stream, KEPT);
         self.output = stream_head();
         self.output.extend_from_slice(first);
         self.input = Vec::new();
@@ -197,7 +199,10 @@ impl Connection {
     pub(crate) fn send(&mut self) {
         while self.has_unsent() {
             match self.stream.write(&self.output[self.sent..]) {
-                Ok(count @ 1..) => self.sent += count,
+                Ok(count @ 1..) => {
+                    self.sent += count;
+                    self.since = Instant::now();
+                }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Ok(0) | Err(_) => {
@@ -213,5 +218,34 @@ impl Connection {
             let _ = self.stream.shutdown(std::net::Shutdown::Write);
             self.go_on(State::Drains(0));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn an_answer_that_is_being_taken_has_time() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let _browser = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (stream, from) = listener.accept().unwrap();
+        let mut connection = Connection::new(stream, from).unwrap();
+        // More than the system keeps of it, and nobody reads.
+        connection.answer(&Answer::file(vec![b'x'; 64 << 20]));
+        let long_ago = Instant::now().checked_sub(2 * PATIENCE).unwrap();
+        loop {
+            let before = connection.sent;
+            connection.since = long_ago;
+            connection.send();
+            let is_taken = connection.sent > before;
+            assert_eq!(connection.is_over(long_ago + 2 * PATIENCE), !is_taken);
+            if !is_taken {
+                break;
+            }
+        }
+        assert!(connection.sent > KEPT && connection.has_unsent());
     }
 }

@@ -117,10 +117,23 @@ fn make_files_in(chosen: &Path, ids: &[String]) -> Result<(), Failure> {
             "--folder: none of the experiments named makes files ({users} do); name one, or leave --folder out"
         )));
     }
-    let removed =
-        folder::ask_for(chosen).map_err(|why| Failure::bad_input(format!("--folder: {why}")))?;
+    let removed = folder::ask_for(chosen).map_err(|why| {
+        let text = format!("--folder: {why}");
+        match takes_nothing(chosen) {
+            true => Failure::not_possible(text),
+            false => Failure::bad_input(text),
+        }
+    })?;
     crate::leftovers::tell_removed(removed);
     Ok(())
+}
+
+/// Whether the folder is there, but nothing can be made in it: no right to, or no room.
+fn takes_nothing(folder: &Path) -> bool {
+    use std::io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    tempfile::tempdir_in(folder).is_err_and(|error| {
+        matches!(error.kind(), PermissionDenied | QuotaExceeded | ReadOnlyFilesystem | StorageFull)
+    })
 }
 
 /// A line for each of a thousand threads is less.

@@ -6,9 +6,9 @@
 //! A thread of its own does this, because it takes up to seconds: faders move on meanwhile. Nobody waits long for its end,
 //! because a plug-in that hangs there cannot be ended.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -60,6 +60,8 @@ pub(in crate::play) struct Additions {
     /// `None` where the thread could not be started.
     to: Option<SyncSender<Asked>>,
     thread: Option<JoinHandle<()>>,
+    /// What waits for the thread.
+    asked: Arc<Mutex<Receiver<Asked>>>,
     /// What still waits is not done any more.
     is_over: Arc<AtomicBool>,
 }
@@ -68,17 +70,19 @@ impl Additions {
     /// Costs nothing before the first request, but a thread that sleeps.
     pub(in crate::play) fn start(loaded: &LoadedSession, control: Control) -> Additions {
         let (to, asked) = sync_channel(WAITING);
+        let asked = Arc::new(Mutex::new(asked));
+        let waiting = Arc::clone(&asked);
         let (session, media) = (loaded.session.clone(), loaded.media.clone());
         let mut chains = Chains { session, media, rate_hz: loaded.rate_hz, control, editor: None };
         let is_over = Arc::new(AtomicBool::new(false));
         let ends = Arc::clone(&is_over);
         let thread = std::thread::Builder::new().name("effects".into());
-        let serve = move || serve(&asked, &ends, |strip, change| chains.change(strip, change));
+        let serve = move || serve(&waiting, &ends, |strip, change| chains.change(strip, change));
         let thread = thread.spawn(serve).ok();
-        Additions { to: thread.is_some().then_some(to), thread, is_over }
+        Additions { to: thread.is_some().then_some(to), thread, asked, is_over }
     }
 
-    /// Asks for a change, and does not wait for it.
+    /// Asks for a change, and does not wait for it. One that is refused here is answered at once.
     pub(in crate::play) fn ask(
         &self,
         strip: String,
@@ -86,16 +90,21 @@ impl Additions {
         answer: Answer,
     ) -> Steered {
         let done = format!("{strip}: {}", change.text());
-        let to = self.to.as_ref().ok_or("the thread for it could not be started")?;
-        match to.try_send(Asked { strip, change, answer }) {
-            Ok(()) => Ok(done),
-            Err(TrySendError::Full(_)) => {
-                Err(format!("{WAITING} changes of effects wait already: ask again later"))
-            }
-            Err(TrySendError::Disconnected(_)) => {
-                Err("the thread for it has ended: start the run again".into())
-            }
-        }
+        let asked = Asked { strip, change, answer };
+        let (why, Asked { strip, answer, .. }) = match &self.to {
+            None => ("the thread for it could not be started".to_owned(), asked),
+            Some(to) => match to.try_send(asked) {
+                Ok(()) => return Ok(done),
+                Err(TrySendError::Full(asked)) => {
+                    (format!("{WAITING} changes of effects wait already: ask again later"), asked)
+                }
+                Err(TrySendError::Disconnected(asked)) => {
+                    ("the thread for it has ended: start the run again".to_owned(), asked)
+                }
+            },
+        };
+        answer(false, &foreign::plain(&format!("{strip}: {why}")));
+        Err(why)
     }
 }
 
@@ -104,6 +113,8 @@ impl Drop for Additions {
         // Relaxed: it publishes nothing.
         self.is_over.store(true, Relaxed);
         self.to = None;
+        // The thread may hang in a plug-in and get to none of those that wait.
+        refuse_waiting(&self.asked);
         let begun = Instant::now();
         let is_over = || self.thread.as_ref().is_none_or(JoinHandle::is_finished);
         while !is_over() && begun.elapsed() < PATIENCE {
@@ -132,19 +143,37 @@ struct Chains {
     editor: Option<Editor>,
 }
 
-/// Does what is asked for until the run is over, and leaves out what waits then.
+/// Takes what waits longest.
+fn next(asked: &Mutex<Receiver<Asked>>) -> Option<Asked> {
+    asked.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
+}
+
+/// Answers what waits when the run is over. Nobody can ask any more, so this ends.
+fn refuse_waiting(asked: &Mutex<Receiver<Asked>>) {
+    while let Some(asked) = next(asked) {
+        refuse_late(asked);
+    }
+}
+
+fn refuse_late(Asked { strip, answer, .. }: Asked) {
+    answer(false, &foreign::plain(&format!("{strip}: the run ended before this was begun")));
+}
+
+/// Does what is asked for until the run is over, and refuses what waits then.
 ///
 /// Thread: control, its own.
 fn serve(
-    asked: &Receiver<Asked>,
+    asked: &Mutex<Receiver<Asked>>,
     is_over: &AtomicBool,
     mut change_effects: impl FnMut(&str, &EffectChange) -> Steered,
 ) {
-    while let Ok(Asked { strip, change, answer }) = asked.recv() {
+    while let Some(asked) = next(asked) {
         // Relaxed: it publishes nothing.
         if is_over.load(Relaxed) {
-            return;
+            refuse_late(asked);
+            continue;
         }
+        let Asked { strip, change, answer } = asked;
         let (is_done, text) = match change_effects(&strip, &change) {
             Ok(text) => (true, text),
             Err(why) => (false, why),
@@ -235,7 +264,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_still_waits_at_the_end_of_a_run_is_left_out() {
+    fn what_still_waits_at_the_end_of_a_run_is_refused() {
         let (to, asked) = sync_channel(WAITING);
         let (heard, answers) = std::sync::mpsc::channel();
         for place in 1..=3 {
@@ -244,13 +273,41 @@ mod tests {
             let change = EffectChange::Remove(place);
             to.send(Asked { strip: "a".into(), change, answer }).unwrap();
         }
-        let is_over = AtomicBool::new(false);
+        drop(to);
+        let (asked, is_over) = (Mutex::new(asked), AtomicBool::new(false));
         // The run ends while the second one is under way.
         serve(&asked, &is_over, |_, change| {
             is_over.store(*change == EffectChange::Remove(2), Relaxed);
             Ok("removed".into())
         });
-        assert_eq!(answers.try_iter().collect::<Vec<_>>(), [(1, true), (2, true)]);
+        assert_eq!(answers.try_iter().collect::<Vec<_>>(), [(1, true), (2, true), (3, false)]);
+    }
+
+    #[test]
+    fn every_request_is_answered_also_one_too_many_and_one_too_late() {
+        let (to, asked) = sync_channel(WAITING);
+        let asked = Arc::new(Mutex::new(asked));
+        let is_over = Arc::new(AtomicBool::new(false));
+        let additions = Additions { to: Some(to), thread: None, asked, is_over };
+        let (heard, answers) = std::sync::mpsc::channel();
+        for place in 0..=WAITING {
+            let heard = heard.clone();
+            let answer: Answer =
+                Box::new(move |done, text| heard.send((place, done, text.to_owned())).unwrap());
+            let asked = additions.ask("a".into(), EffectChange::Remove(place + 1), answer);
+            assert_eq!(asked.is_ok(), place < WAITING, "{asked:?}");
+        }
+        let (place, done, text) = answers.try_recv().unwrap();
+        assert_eq!((place, done), (WAITING, false));
+        assert!(text.starts_with("a: 8 changes of effects wait already"), "{text}");
+        assert!(answers.try_recv().is_err(), "the others wait");
+        drop(additions);
+        let late: Vec<_> = answers.try_iter().collect();
+        assert_eq!(late.len(), WAITING);
+        for (place, (at, done, text)) in late.into_iter().enumerate() {
+            assert_eq!((at, done), (place, false));
+            assert!(text.starts_with("a: the run ended before"), "{text}");
+        }
     }
 
     #[test]

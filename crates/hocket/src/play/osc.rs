@@ -19,7 +19,7 @@ use super::steering::{Steered, Steering, needs_restart};
 use super::strips::Strips;
 use crate::failure::Failure;
 use crate::output::{detail, note, tell};
-use request::{Asked, LARGEST, Refusal, Request, requests};
+use request::{Asked, LARGEST, Refusal, Request, is_answered, requests};
 
 /// How long it waits for a packet before it looks whether the run has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -187,6 +187,11 @@ impl Server<'_> {
             if self.has_ended() {
                 break;
             }
+            if let Err(Refusal::NotPossible(addr, why)) = &request
+                && is_answered(addr)
+            {
+                self.answer_later(addr, from)(false, &foreign::plain(why));
+            }
             let done = request.and_then(|(addr, request)| {
                 let obeyed = self.obey(&addr, request, from);
                 obeyed.map_err(|why| Refusal::NotPossible(addr, why))
@@ -255,7 +260,8 @@ impl Server<'_> {
     }
 }
 
-/// A packet gets at most one answer. So a sender with a forged address cannot flood that address.
+/// A packet gets at most one answer to `/status`, which is the longest. So a sender with a forged address cannot flood that
+/// address.
 fn one_answer(requests: &mut Vec<Asked>) {
     let mut answered = false;
     requests.retain(|request| {

@@ -151,6 +151,9 @@ fn files_of_experiments_are_made_in_the_folder_that_is_named() {
         check_refused(&["lab", "run", id, "--folder", &nowhere, "--records", &records], 2, words);
     };
     refused("fileserver", &["--folder", "nowhere", "No such file"]);
+    // Nobody can make a folder there, whoever runs this.
+    let args = ["lab", "run", "fileserver", "--folder", "/sys", "--records", &records];
+    check_refused(&args, 3, &["--folder", "/sys"]);
     refused("wake", &["--folder", "aim9, fileserver, smt-load"]);
     let files = path("files");
     std::fs::create_dir(&files).unwrap();

@@ -319,6 +319,12 @@ fn an_effect_joins_and_leaves_while_it_plays() {
         let (done, said) = run.ask(addr, &[args]);
         assert!(done == 0 && said.starts_with(why), "{said}");
     }
+    for args in [&[][..], &[OscType::Int(1)], &[text("freeverb"), text("bad")]] {
+        let (done, said) = run.ask("/strip/one/effect/add", args);
+        assert!(done == 0 && said.starts_with("give the kind of an effect"), "{said}");
+    }
+    let (done, said) = run.ask("/strip/one/effect/remove", &[text("eq")]);
+    assert_eq!((done, said.as_str()), (0, "give a number"));
     // Faders move as before.
     run.send("/strip/one/mute", &[OscType::Int(1)]);
     run.run.await_line("silent", |line| peak(line) == 0.0);

@@ -42,7 +42,7 @@ impl Site {
     }
 
     pub fn pages(&self) -> Vec<String> {
-        files(&self.path(""))
+        files(&self.path("")).into_iter().filter(|name| name.ends_with(".html")).collect()
     }
 
     /// The one page whose name begins so.
@@ -300,8 +300,17 @@ fn a_folder_that_is_no_site_stays_as_it_is() {
     assert_eq!(files(Path::new(&to)), ["mine.txt"]);
     // An index.html of somebody else.
     std::fs::write(at("full/index.html"), "<p>mine</p>").unwrap();
-    check_refused(&["report", &records, "-o", &to], 2, &["did not write", "--force"]);
+    check_refused(&["report", &records, "-o", &to], 2, &["no site of Hocket", "--force"]);
     assert_eq!(std::fs::read_to_string(at("full/index.html")).unwrap(), "<p>mine</p>");
+    // A page of Hocket that is no site's.
+    let record = results().join("bench-band-2cpu-vm.json").display().to_string();
+    let ran = run(&["report", &record, "-o", &at("pages/index.html")]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let page = std::fs::read(at("pages/index.html")).unwrap();
+    check_refused(&["report", &records, "-o", &at("pages")], 2, &["no site of Hocket"]);
+    assert_eq!(std::fs::read(at("pages/index.html")).unwrap(), page);
+    check_refused(&["report", &records, "-o", "-"], 2, &["standard output", "another folder"]);
+    assert!(!Path::new("-").exists());
     check_refused(&["report", &to, "-o", &to], 2, &["read from this folder"]);
     check_refused(&["report", &records, "-o", &at("full/mine.txt")], 2, &["a site is a folder"]);
     check_refused(
@@ -315,6 +324,21 @@ fn a_folder_that_is_no_site_stays_as_it_is() {
     let ran = Ran::from(ran);
     assert_eq!(ran.code, Some(2), "{}", ran.err);
     assert!(ran.err.contains("no folder out here"), "{}", ran.err);
+}
+
+#[test]
+fn an_unfinished_site_is_made_anew_and_pages_of_others_stay() {
+    let record = results().join("bench-band-2cpu-vm.json");
+    let site = Site::of(&[&record]);
+    std::fs::remove_file(site.path("index.html")).unwrap();
+    let args =
+        ["report", &record.display().to_string(), "-o", &site.path("").display().to_string()];
+    let again = run(&args);
+    assert_eq!(again.code, Some(0), "{}", again.err);
+    assert!(site.path("index.html").exists());
+    std::fs::write(site.path("trends.html"), "<p>mine</p>").unwrap();
+    check_refused(&args, 2, &["did not write", "--force"]);
+    assert_eq!(site.page("trends.html"), "<p>mine</p>");
 }
 
 /// What a server answers to these bytes.

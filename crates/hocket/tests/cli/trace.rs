@@ -309,3 +309,21 @@ fn names_of_the_session_stay_text() {
     assert!(!page.contains("<img") && !page.contains("<script>alert"));
     assert_eq!(page.matches("</script>").count(), 2);
 }
+
+#[test]
+fn a_trace_that_waits_for_the_reader_of_its_pipe_ends_with_ctrl_c() {
+    use std::io::BufRead;
+    let (folder, session) = one_track("");
+    let pipe = folder.path().join("pipe.html");
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    let mut command = hocket(&["trace", &session, "--length", "0.2", "-o", "pipe.html"]);
+    command.current_dir(folder.path()).stdout(std::process::Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // Its summary comes before the pipe is opened.
+    let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
+    assert!(out.read_line(&mut String::new()).unwrap() > 0);
+    assert_eq!(crate::interrupted::interrupt(child), Some(130));
+    let kept = |name: &String| name.starts_with("hocket-trace-") && name.ends_with(".html");
+    assert_eq!(crate::support::files(folder.path()).iter().filter(|name| kept(name)).count(), 1);
+}

@@ -165,6 +165,12 @@ fn strip(addr: &str, args: &[OscType]) -> Option<Result<Request, Refusal>> {
     Some(name.and_then(|name| Ok(Request::Strip(name, change?))))
 }
 
+/// Whether each message to this address is answered there.
+pub(super) fn is_answered(addr: &str) -> bool {
+    let what = addr.strip_prefix("/strip/").and_then(|rest| rest.rsplit_once("/effect/"));
+    matches!(what, Some((_, "add" | "remove")))
+}
+
 /// `/strip/NAME/effect/add` and `/strip/NAME/effect/remove`. `None`: another address.
 fn effects(addr: &str, args: &[OscType]) -> Option<Result<Request, Refusal>> {
     let (name, what) = addr.strip_prefix("/strip/")?.rsplit_once("/effect/")?;
