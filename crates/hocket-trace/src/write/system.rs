@@ -104,28 +104,6 @@ impl Drawn for SystemTrace {
     }
 }
 
-impl SystemTrace {
-    /// `CPU 1, beside CPU 0`.
-    pub fn cpu_title(&self, number: u32) -> String {
-        let beside = self.cpus.iter().find(|cpu| cpu.number == number);
-        let beside = beside.map_or(&[][..], |cpu| &cpu.beside);
-        match beside {
-            [] => format!("CPU {number}"),
-            mates => {
-                let mates: Vec<String> = mates.iter().map(|mate| format!("CPU {mate}")).collect();
-                format!("CPU {number}, beside {}", mates.join(" and "))
-            }
-        }
-    }
-
-    /// The pieces in order of their starts; they come in order of their ends.
-    pub fn in_order(&self) -> Vec<&Piece> {
-        let mut pieces: Vec<&Piece> = self.pieces.iter().collect();
-        pieces.sort_by_key(|piece| piece.start_ns);
-        pieces
-    }
-}
-
 /// What an interrupt is called.
 pub(super) fn interrupt(number: u32) -> String {
     /// The rows of `/proc/softirqs`.
