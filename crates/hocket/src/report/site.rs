@@ -66,7 +66,7 @@ fn make(
     stop: &AtomicBool,
 ) -> Result<Made, Failure> {
     let write = |name: &str, text: &str| {
-        hocket_lab::record::write_text_atomic(&folder.join(name), text)
+        hocket_lab::record::write_text_atomic(folder.join(name), text)
             .map_err(Failure::not_possible)
     };
     let mut written = 0;
