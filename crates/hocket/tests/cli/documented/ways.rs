@@ -56,7 +56,6 @@ const SKIPPED: &[(&str, &str)] = &[
         "hocket trace --attach",
         "the program is the reader's; tests/cli/attach.rs watches threads of its own",
     ),
-    ("mount -t tracefs", "it changes the system, as root"),
     ("hocket plugin check build/mine.clap", "the plug-in is the reader's"),
     ("hocket plugin check mine.lv2", "the plug-in is the reader's"),
     ("cc", "the program is the reader's; hocket-c/tests/c_programs.rs builds those of examples/c"),
