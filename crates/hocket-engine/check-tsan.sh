@@ -47,8 +47,7 @@ tests() {
 cargo +nightly test -Zbuild-std -p hocket-engine --target "$host" --lib --test engine --test graphs --no-run
 # `leaders::` has those of others too.
 tests -p hocket-engine --lib --test engine -- --test-threads 1 \
-    block:: inbox:: blocks:: early:: leaders:: panics:: steering:: editing:: edit_pairs:: notes:: transport:: automation:: \
-    life::an_engine
+    block:: inbox:: blocks:: early:: leaders:: panics:: steering:: editing:: edit_pairs:: life::an_engine
 tests -p hocket-engine --test graphs -- --test-threads 1 edits::
 tests -p hocket-engine --test graphs -- --test-threads 1 \
     events:: ports:: feedback:: spread:: background:: main_thread:: states:: latencies:: grow::
