@@ -163,7 +163,7 @@ macro_rules! blocks {
     }};
 }
 
-/// Processes a block of each: what both [`Processor::process`](crate::Processor::process) would do, with the same bits.
+/// Processes a block of each: what both [`Processor::process`] would do, with the same bits.
 /// Effects of different kinds run one after the other.
 ///
 /// Shape: both blocks are stereo, have the same length, and no side chain. Thread: worker, inside a block. No allocation,

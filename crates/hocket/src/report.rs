@@ -1,4 +1,4 @@
-//! `hocket report`: one record as a table, a page or a picture; [`site`] for all records of some folders.
+//! `hocket report`: one record as a table, a page or a picture; `report/site.rs` for all records of some folders.
 
 mod site;
 mod serve;

@@ -9,8 +9,8 @@ use hocket_lab::foreign::is_hidden;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  hocket split sessions/hosts.toml --hosts 2 -o hosts
-  hocket split sessions/hosts.toml --hosts 3 --costs costs.toml --frames 128 --net-latency 2 -o hosts
+  hocket split sessions/band.toml --hosts 2 -o parts
+  hocket split sessions/band.toml --hosts 3 --frames 128 --net-latency 5 -o parts-of-three
 
 Writes part-0.toml for host 0, part-1.toml and so on for the others, connections.txt, and host-0.sh and so on with what to
 run on each host. Host 0 has the sound card, the master, the returns and what cannot leave it. Each other host gets whole

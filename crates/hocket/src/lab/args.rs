@@ -90,7 +90,7 @@ Examples:
   hocket lab run --quick
   hocket lab run false-sharing --full --records desk.sqlite
   hocket lab run wake --quick --fail-if \"wake.lateness > 100000\"
-  hocket lab run aim9 --folder /mnt/disk           writes its files there
+  hocket lab run aim9 --folder /var/tmp            writes its files there
   hocket lab run --guest ./program                 compares the variants of a program of yours
   hocket lab run affinity --guest \"xz -kc FILE\"    measures whether pinning helps a command
 
