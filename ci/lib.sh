@@ -68,12 +68,24 @@ print_skips() { # LOG
   printf '\n%s\n' "${skips:-nothing was skipped}"
 }
 
+# What each failed test printed, then errors of compilers and sanitizers. A passed test may panic on
+# purpose, so its panics are not listed.
 print_failures() { # LOG
   printf '\n%s\n' "what failed (line of the log: text):"
-  grep -anE -A4 "$failure" "$1" | cut -c1-300 | tail -n 60 || true
+  print_failed_tests "$1" | tail -n 120
+  grep -anE -A4 "$failure" "$1" | cut -c1-300 | tail -n 40 || true
 }
-# A failed test, a panic, a race, an error of the compiler, a script that says so.
-failure='^test .* FAILED$|panicked at|WARNING: ThreadSanitizer|^error(\[|:)|: FAILED'
+failure='WARNING: ThreadSanitizer|^error(\[|:)|: FAILED'
+
+# Below its heading `failures:` a test program prints what each failed test printed.
+print_failed_tests() { # LOG
+  awk '
+    /^(failures|successes):$/ { failures = $1 == "failures:"; told = 0 }
+    /^test result:/ { failures = 0 }
+    failures && /^---- / { told = 30 }
+    failures && (told-- > 0 || /^    [^ ]+$/) { print FNR ": " substr($0, 1, 300) }
+  ' "$1" || true
+}
 
 print_times() { # NAME RC
   printf '\n%s\n' "time per stage:"
