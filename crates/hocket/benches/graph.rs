@@ -13,6 +13,9 @@
 //!   the first engine says what this machine cannot tell apart. In a last one the host also copies what it reads there.
 //! - *exchange*: the same graph as the first, with other delays, while it plays. The time is that of the leader's orders
 //!   before the block ([`BlockTimes::orders_ns`]).
+//! - *trace*: `sessions/band.toml` without notes on what its thread does, with them, and with the copy that `hocket trace` makes
+//!   of each block's notes. What then becomes of the copies is work of another thread; here it is not timed. A twin of the
+//!   engine without notes says what this machine cannot tell apart.
 //!
 //! Nothing is judged. Without `--bench` all of it runs briefly, to see that it works.
 
@@ -28,7 +31,8 @@ use hocket::load::{load_session, topology};
 use hocket_dsp::{Block, Processor, mix, rows};
 use hocket_engine::time::{LanePoint, Shape, TimeBase};
 use hocket_engine::{
-    Engine, GraphEditor, LaneChange, LaneSpec, NodeSource, Prepared, prepare_session,
+    Engine, FlightDrain, FlightRecorder, FlightSettings, GraphEditor, HandOver, LaneChange,
+    LaneSpec, NodeSource, Prepared, Settings, flight, prepare_session,
 };
 use hocket_lab::provenance;
 use hocket_lab::stats::{Rng, median, quantile_sorted};
@@ -67,7 +71,8 @@ fn main() -> ExitCode {
     {
         return failed(&message);
     }
-    let results = [delay_lines(&size), automation(&size), taps(&size), exchange(&size)];
+    let results =
+        [delay_lines(&size), automation(&size), taps(&size), exchange(&size), trace(&size)];
     match results.into_iter().collect::<Result<Vec<Value>, String>>() {
         Ok(results) => match value_of("--record").map(|path| save(&path, &results)) {
             Some(Err(message)) => failed(&message),
@@ -181,7 +186,7 @@ fn late_mix(latency_frames: u32) -> Result<Engine, String> {
 
 fn automation(size: &Size) -> Result<Value, String> {
     let tracks = tracks();
-    let mut engines = [engine(&tracks)?, engine(&tracks)?, engine(&tracks)?, band()?];
+    let mut engines = [engine(&tracks)?, engine(&tracks)?, engine(&tracks)?, band(true)?];
     automate(&engines[1], 0.0)?;
     automate(&engines[2], 1.0)?;
     let [without, at_rest, on_ramps, band] = turns(engines.each_mut().map(walk), size);
@@ -225,12 +230,15 @@ fn automate(engine: &Engine, rise: f64) -> Result<(), String> {
     engine.control().automate(changes).map(|_| ()).map_err(|error| error.to_string())
 }
 
-fn band() -> Result<Engine, String> {
+fn band(spans: bool) -> Result<Engine, String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sessions/band.toml");
     let topology = topology().map_err(|failure| failure.to_string())?;
     let loaded = load_session(&path, Some(RATE_HZ), &topology).map_err(|why| why.to_string())?;
     let prepared = prepare_session(&loaded.session, &loaded.media, RATE_HZ, Fusing::Chains);
-    start(prepared.map_err(|error| error.to_string())?)
+    let (seating, settings) = one_seat(FRAMES, RATE_HZ);
+    let settings = Settings { spans, ..settings };
+    Engine::start(prepared.map_err(|error| error.to_string())?, settings, seating)
+        .map_err(|error| error.to_string())
 }
 
 // --- taps ---------------------------------------------------------------------
@@ -341,6 +349,67 @@ fn exchange(size: &Size) -> Result<Value, String> {
 fn replace(editor: &mut GraphEditor, latency: usize) -> Result<(), String> {
     let kept = (0..NODES).map(|id| NodeSource::Kept(NodeId(id))).collect();
     editor.replace(&late_graph(LATENCIES[latency]), kept).map(|_| ()).map_err(|why| why.to_string())
+}
+
+// --- trace --------------------------------------------------------------------
+
+fn trace(size: &Size) -> Result<Value, String> {
+    let mut engines = [band(false)?, band(false)?, band(true)?, band(true)?];
+    let every = FlightSettings { hand_over: HandOver::Every, ..FlightSettings::default() };
+    let (mut recorder, mut drain) = flight::record(&engines[3], every);
+    let spans = spans_of_a_block(&mut engines[3], &mut recorder, &mut drain)?;
+    let [first, second, noted, kept] = &mut engines;
+    let copies = walk_and_copy(kept, &mut recorder, &mut drain);
+    let [without, again, noted, copied] =
+        turns([walk(first), walk(second), walk(noted), copies], size);
+    if recorder.dropped() + recorder.spans_left_out() > 0 {
+        return Err("a part of the notes was not copied".into());
+    }
+    println!(
+        "{spans} notes on a block of `band`, percent of its time without ({:.0} ns)",
+        middle(&without)
+    );
+    for (what, with) in
+        [("notes", &noted), ("notes and their copy", &copied), ("a second engine without", &again)]
+    {
+        let more = differences(&without, with, 1.0);
+        let shares: Vec<f64> =
+            more.iter().zip(&without).map(|(more, without)| 100.0 * more / without).collect();
+        Estimate::of(&shares).print(what);
+        println!("  {:.1} ns per note", middle(&more) / spans as f64);
+    }
+    Ok(json!({
+        "spans": spans, "without_ns": without, "without_again_ns": again, "noted_ns": noted, "copied_ns": copied,
+    }))
+}
+
+fn spans_of_a_block(
+    engine: &mut Engine,
+    recorder: &mut FlightRecorder,
+    drain: &mut FlightDrain,
+) -> Result<usize, String> {
+    let times = engine.process_serial(FRAMES);
+    recorder.note(engine, &times);
+    let flights = drain.collect();
+    let lanes = flights.first().map(|flight| flight.evidence.trace.lanes.as_slice());
+    let spans = lanes.unwrap_or_default().iter().map(|lane| lane.spans.len()).sum();
+    if spans == 0 { Err("a block left no notes".into()) } else { Ok(spans) }
+}
+
+/// A block, and the copy of its notes.
+fn walk_and_copy<'a>(
+    engine: &'a mut Engine,
+    recorder: &'a mut FlightRecorder,
+    drain: &'a mut FlightDrain,
+) -> Walk<'a> {
+    Box::new(move || {
+        let times = engine.process_serial(FRAMES);
+        let start = Instant::now();
+        recorder.note(engine, &times);
+        let copied_ns = start.elapsed().as_nanos() as f64;
+        black_box(drain.collect());
+        times.duration_ns as f64 + copied_ns
+    })
 }
 
 // --- engines ------------------------------------------------------------------
@@ -456,6 +525,7 @@ fn save(path: &str, results: &[Value]) -> Result<(), String> {
         "automation": results[1],
         "taps": results[2],
         "exchange": results[3],
+        "trace": results[4],
     });
     provenance::write(Path::new(path), &record)
 }
