@@ -35,7 +35,7 @@ addEventListener("load", () => {
     const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
     const colours = new Set();
     for (let i = 0; i < pixels.length; i += 4) if (pixels[i + 3] === 255) colours.add(pixels[i] << 16 | pixels[i + 1] << 8 | pixels[i + 2]);
-    const out = { seen, width: canvas.getBoundingClientRect().width, lanes: [...d.querySelectorAll(".names div")].map((e) => e.title), legend: [...d.querySelectorAll(".trace .legend li")].map((e) => e.textContent), hidden: d.querySelectorAll(".stage [hidden]").length, colours: colours.size };
+    const out = { seen, width: canvas.getBoundingClientRect().width, lanes: [...d.querySelectorAll(".names div")].map((e) => e.title), legend: [...d.querySelectorAll(".trace .legend li")].map((e) => e.textContent), samples: [...d.querySelectorAll(".trace .legend .swatch")].filter((e) => e.getBoundingClientRect().width > 5 && e.getBoundingClientRect().height > 5 && w.getComputedStyle(e).backgroundColor.startsWith("rgb(")).length, hidden: d.querySelectorAll(".stage [hidden]").length, colours: colours.size };
     document.getElementById("seen").textContent = JSON.stringify(out);
   } catch (error) { document.getElementById("seen").textContent = JSON.stringify({ error: String(error) }); }
 });
@@ -109,6 +109,9 @@ fn it_draws_lanes_by_seat_and_begins_at_the_worst_block() {
     assert!(says(&seen, 0).contains(way), "{}", says(&seen, 0));
     // The strips that take most time first; colours of four units, a block, a deadline, text and lines.
     assert_eq!(seen["legend"][0], "vocals");
+    // Every entry but the note at the end shows its colour.
+    let entries = seen["legend"].as_array().map_or(0, Vec::len);
+    assert_eq!(seen["samples"], entries - 1);
     assert!(seen["colours"].as_u64() > Some(8), "{}", seen["colours"]);
     assert_eq!(seen["hidden"], 0);
 }

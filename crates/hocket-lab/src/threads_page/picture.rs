@@ -51,17 +51,31 @@ fn length_ns(span: &Range<i64>) -> f64 {
 }
 
 fn axis(out: &mut String, system: &SystemTrace, span: &Range<i64>, height: usize) {
-    const MARKS: usize = 5;
-    for mark in 0..MARKS {
-        let x = NAMES + mark * COLUMNS / MARKS;
-        let at_ns = span.start + (length_ns(span) * mark as f64 / MARKS as f64) as i64;
-        let ms = at_ns.saturating_sub(system.about.start_ns) as f64 / 1e6;
+    let from_start = |ns: i64| ns.saturating_sub(system.about.start_ns);
+    let (begin, end) = (from_start(span.start), from_start(span.end));
+    let (marks, digits) = marks(begin, end);
+    for at_ns in marks {
+        let part = (at_ns - begin) as f64 / length_ns(span);
+        let (x, ms) = (NAMES as f64 + part * COLUMNS as f64, at_ns as f64 / 1e6);
         let _ = write!(
             out,
-            "<path d=\"M{x} 0V{height}\" stroke=\"var(--line)\"/><text x=\"{}\" y=\"15\">{ms:.3} ms</text>",
-            x + 4
+            "<path d=\"M{x:.1} 0V{height}\" stroke=\"var(--line)\"/><text x=\"{:.1}\" y=\"15\">{ms:.digits$} ms</text>",
+            x + 4.0
         );
     }
+}
+
+/// Round times from `begin` to `end`, four to ten of them or so, and their digits behind the point in milliseconds.
+fn marks(begin: i64, end: i64) -> (Vec<i64>, usize) {
+    let least = end.saturating_sub(begin).max(1) / 8;
+    let powers = (0..19).map(|power| 10_i64.pow(power));
+    let mut steps = powers.flat_map(|power| [1, 2, 5].map(|times| times * power));
+    let step = steps.find(|step| *step > least).unwrap_or(i64::MAX);
+    let first = begin.div_euclid(step).saturating_add(i64::from(begin.rem_euclid(step) != 0));
+    let marks = (first..).map_while(|mark| mark.checked_mul(step).filter(|at| *at < end));
+    // A name at the very end would be cut off.
+    let marks = marks.filter(|at| (end - at) / 20 > end.saturating_sub(begin) / 400).collect();
+    (marks, [1_000_000, 100_000, 10_000, 1000].iter().position(|ns| step >= *ns).unwrap_or(4))
 }
 
 fn lanes(system: &SystemTrace, span: &Range<i64>) -> Vec<Lane> {
@@ -148,6 +162,16 @@ mod tests {
         assert_eq!(lane.bar(0, 1000.0).1, 0);
         assert_eq!([lane.bar(1, 1000.0), lane.bar(2, 1000.0)], [(3, 20), (3, 10)]);
         assert_eq!(lane.bar(3, 1000.0).1, 0);
+    }
+
+    #[test]
+    fn marks_are_round() {
+        let ms = |numbers: &[i64]| numbers.iter().map(|ms| ms * 1_000_000).collect::<Vec<_>>();
+        assert_eq!(marks(0, 1_000_384_000), (ms(&[0, 200, 400, 600, 800]), 0));
+        assert_eq!(marks(375_432_000, 475_432_000), (ms(&[380, 400, 420, 440, 460]), 0));
+        assert_eq!(marks(1_000_250, 1_001_950), (vec![1_000_500, 1_001_000, 1_001_500], 4));
+        assert_eq!(marks(-5, i64::MAX).1, 0);
+        assert_eq!(marks(7, 7).0, [0; 0]);
     }
 
     #[test]
