@@ -401,6 +401,17 @@ impl Results {
         }
     }
 
+    /// Whether a round that counts has a figure.
+    pub fn has_figures(&self) -> bool {
+        self.rows.iter().any(|row| !row.warm_up)
+    }
+
+    /// Where every round that counts failed: the first cause.
+    pub fn failed_throughout(&self) -> Option<&str> {
+        let has_begun = self.run.not_measurable.is_none() && !self.has_figures();
+        self.run.faults.first().filter(|_| has_begun).map(String::as_str)
+    }
+
     /// Whether some result is wrong, so that no figure is to be believed.
     pub fn is_wrong(&self) -> bool {
         self.rows.iter().any(|row| matches!(row.sample.check, Check::Failed(_)))
