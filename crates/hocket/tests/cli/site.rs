@@ -282,6 +282,31 @@ fn pages_of_traces_come_along() {
     assert_eq!(copy, std::fs::read_to_string(&trace).unwrap());
     // Pages of records are no traces.
     assert!(!index.contains("index.html</"));
+    assert!(!index.contains("Incomplete"), "{index}");
+}
+
+/// A disk that was full, or a copy that was interrupted.
+#[test]
+fn traces_that_were_cut_off_are_listed_as_incomplete() {
+    let (folder, session) = one_track("");
+    let trace = folder.path().join("trace.html");
+    let ran = run(&["trace", &session, "--length", "0.2", "-o", trace.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let page = std::fs::read(&trace).unwrap();
+    let end = page.len() - "</html>".len();
+    let text = std::str::from_utf8(&page).unwrap();
+    let after_style = text.find("<style>").unwrap() + 100;
+    // Within a character, too.
+    let (before, wide) = text.char_indices().rfind(|(_, c)| !c.is_ascii()).unwrap();
+    for length in [end, after_style, before + wide.len_utf8() - 1] {
+        std::fs::write(&trace, &page[..length]).unwrap();
+        let index = Site::of(&[folder.path()]).page("index.html");
+        let (_, listed) = index.split_once("<h2>Traces</h2>").unwrap();
+        assert!(
+            listed.contains("trace-try-") && listed.contains("Incomplete"),
+            "{length}: {listed}"
+        );
+    }
 }
 
 #[test]
