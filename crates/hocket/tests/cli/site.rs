@@ -10,6 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::lab::measured;
 use crate::support::{Ran, check_refused, files, hocket, one_track, root, run};
 
 /// A site and the folder that it is in.
@@ -306,6 +307,21 @@ fn traces_that_were_cut_off_are_listed_as_incomplete() {
             listed.contains("trace-try-") && listed.contains("Incomplete"),
             "{length}: {listed}"
         );
+    }
+}
+
+/// Whatever `-o` names, there is one error, and it is about the record.
+#[test]
+fn a_record_file_of_the_lab_alone_is_refused_with_the_command_that_shows_it() {
+    let lab = measured().display().to_string();
+    let folder = tempfile::tempdir().unwrap();
+    let to = |name: &str| folder.path().join(name).display().to_string();
+    let there = to("");
+    let shown = format!("hocket lab report --records {lab} -o PAGE");
+    for output in [vec![], vec!["-o", there.as_str()], vec!["-o", &to("one")]] {
+        let args = [&["report", lab.as_str()], &output[..]].concat();
+        check_refused(&args, 2, &["record file of the lab", &shown, "makes a site"]);
+        assert!(files(folder.path()).is_empty(), "{output:?}");
     }
 }
 
