@@ -96,6 +96,17 @@ fn rounds_that_all_failed_are_told_with_the_cause_and_blamed_on_nobody_else() {
         assert_eq!(told.contains("Other programs"), has_figures, "{told}");
         both(&record, &all);
     }
+    // One variant alone fails, each time.
+    let mut partly = results("wake", 60, 1.5);
+    partly.rows.retain(|row| row.variant == "a");
+    partly.run.faults = vec![cause.into()];
+    let all = [aa.clone(), partly];
+    let told = short(&Lab::of(&record, &all)).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        told.contains("A turn failed in every round of wake") && told.contains(cause),
+        "{told}"
+    );
+    assert!(!told.contains("too few rounds") && !told.contains("Other programs"), "{told}");
     let ordinary = [aa, not_measurable("wake")];
     let lab = Lab::of(&record, &ordinary);
     assert!(!lab.has_figures() && lab.failed().next().is_none(), "it has its reason");

@@ -81,9 +81,20 @@ fn advice(lab: &Lab<'_>) -> Vec<String> {
             failed.join(", ")
         ));
     }
+    for chapter in lab.answers().filter(|chapter| chapter.failure().is_none()) {
+        if let Some(cause) = chapter.results.failed_in_every_round() {
+            let id = chapter.id();
+            advice.push(format!(
+                "A turn failed in every round of {id} ({cause}): remove the cause, and run it again."
+            ));
+        }
+    }
     let flagged = lab.flagged();
-    // Other programs are not why there is no figure at all.
-    let is_disturbed = lab.has_figures() && flagged.rounds > 0;
+    // Other programs are not why no round is complete.
+    let failed_in_all =
+        lab.answers().all(|chapter| chapter.results.failed_in_every_round().is_some());
+    let is_alone = lab.answers().next().is_none();
+    let is_disturbed = lab.has_figures() && (is_alone || !failed_in_all) && flagged.rounds > 0;
     if is_disturbed && flagged.flagged as f64 > MUCH_NOISE * flagged.rounds as f64 {
         advice.push(format!(
             "Other programs disturbed the run ({} of {} rounds): end them and run it again for firmer verdicts.",
