@@ -103,6 +103,8 @@ pub struct BenchPlan {
     pub session_file: String,
     /// A digest of it, for the record.
     pub session_sha256: Option<String>,
+    /// Equalisers that were added to the session's tracks, if so.
+    pub fill: Option<usize>,
 }
 
 /// What to measure it on.
@@ -375,6 +377,7 @@ fn session_facts(plan: &BenchPlan, input: &BenchInput<'_>, engine: &Engine) -> S
         name: input.session.name.clone(),
         file: plan.session_file.clone(),
         content_sha256: plan.session_sha256.clone(),
+        fill: plan.fill,
         tracks: input.session.tracks.len(),
         groups: input.session.groups.len(),
         returns: input.session.returns.len(),

@@ -34,6 +34,7 @@ fn plan() -> BenchPlan {
         command: vec!["hocket".into(), "bench".into()],
         session_file: "a.toml".into(),
         session_sha256: Some("5f70bf18".into()),
+        fill: None,
     }
 }
 

@@ -3,7 +3,7 @@
 mod lab_fixture;
 
 use hocket_lab::harness::{Plot, Results};
-use hocket_lab::pages::{Lab, html, pictures, text};
+use hocket_lab::pages::{Lab, html, pictures, short, text};
 use hocket_lab::store::RunRecord;
 use lab_fixture::{record, results};
 use serde_json::json;
@@ -64,6 +64,52 @@ fn what_cannot_be_measured_is_told_with_its_reason() {
     let record = record(json!({}));
     let (page, text) = both(&record, &[not_measurable("false-sharing")]);
     assert!(page.contains("the machine has one CPU") && text.contains("the machine has one CPU"));
+}
+
+/// Every round failed, and a warm-up came first that did not.
+fn failed_throughout(id: &str, cause: &str) -> Results {
+    let mut results = results(id, 1, 1.0);
+    results.rows.iter_mut().for_each(|row| row.warm_up = true);
+    results.run.faults = vec![cause.into(), "another, later".into()];
+    results
+}
+
+#[test]
+fn rounds_that_all_failed_are_told_with_the_cause_and_blamed_on_nobody_else() {
+    let record = record(json!({}));
+    let cause = "process start 0: it died of signal 9";
+    let failed = || failed_throughout("wake", cause);
+    let mut aa = results("aa", 60, 1.0);
+    aa.rows.iter_mut().for_each(|row| row.flags = vec!["foreign".into()]);
+    let others = ["false-sharing", "locks", "barrier"].map(|id| results(id, 60, 1.5));
+    for (all, has_figures) in [
+        (vec![aa.clone(), failed()], false),
+        (vec![failed_throughout("aa", cause)], false),
+        (vec![failed_throughout("aa", cause), failed()], false),
+        ([vec![aa.clone(), failed()], others.to_vec()].concat(), true),
+    ] {
+        let lab = Lab::of(&record, &all);
+        assert_eq!(lab.has_figures(), has_figures);
+        let told = short(&lab).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(told.contains(cause) && told.contains("very round"), "{told}");
+        assert!(!told.contains("too few rounds") && !told.contains("enough rounds"), "{told}");
+        assert_eq!(told.contains("Other programs"), has_figures, "{told}");
+        both(&record, &all);
+    }
+    // One variant alone fails, each time.
+    let mut partly = results("wake", 60, 1.5);
+    partly.rows.retain(|row| row.variant == "a");
+    partly.run.faults = vec![cause.into()];
+    let all = [aa.clone(), partly];
+    let told = short(&Lab::of(&record, &all)).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        told.contains("A turn failed in every round of wake") && told.contains(cause),
+        "{told}"
+    );
+    assert!(!told.contains("too few rounds") && !told.contains("Other programs"), "{told}");
+    let ordinary = [aa, not_measurable("wake")];
+    let lab = Lab::of(&record, &ordinary);
+    assert!(!lab.has_figures() && lab.failed().next().is_none(), "it has its reason");
 }
 
 #[test]

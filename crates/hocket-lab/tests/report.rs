@@ -798,6 +798,10 @@ fn what_cannot_be_judged_against_a_baseline_says_why() {
     check(|it| it.machine["facts"]["hypervisor"] = json!({ "value": "KVM" }), "the hypervisor");
     check(|it| it.machine["topology"]["seats"][1]["online"] = json!(false), "usable CPUs: 8");
     check(|it| it.session.content_sha256 = Some("0".into()), "differ in the session's text");
+    let filled = |it: &mut BenchRecord| {
+        (it.session.content_sha256, it.session.fill) = (Some("0".into()), Some(5));
+    };
+    check(filled, "differ in --fill: none in the baseline, now 5 equalisers; leave --fill out");
     check(|it| it.session.media[0].sha256 = Some("0".into()), "other audio files");
     check(|it| it.variants[1].threads[0].class_got = "SCHED_OTHER".into(), "differ in class of");
     check(|it| _ = it.variants[1].threads.pop(), "differ in workers of");

@@ -31,6 +31,9 @@ pub const COST_FORMAT: &str = "hocket-costs/1";
 const MAX_NS: f64 = 10e9;
 const FILE_KEYS: [&str; 5] = ["format", "frames", "rate_hz", "machine", "chain"];
 const CHAIN_KEYS: [&str; 4] = ["name", "kind", "alone_ns", "shared_ns"];
+/// What to do about a file that may be somebody else's: Hocket cannot tell, so it does not ask to delete it.
+const ANOTHER_FILE: &str =
+    "name another file; if Hocket wrote this one, move it away: Hocket then writes a new one";
 
 type Read<T> = Result<T, SessionError>;
 
@@ -44,12 +47,13 @@ pub fn read_costs(path: &Path) -> Read<CostTable> {
     let source = Source::read(path, What::Costs)?;
     let document = DeTable::parse(source.text()).map_err(|error| syntax(&source, &error))?;
     let file = Table { source: &source, table: document.get_ref(), span: 0..0 };
-    file.refuse_unknown(&FILE_KEYS)?;
+    // Before the keys: those of another format, or of somebody else's file, are no mistakes to mend.
     let (format, span) = file.text("format")?;
     if format != COST_FORMAT {
         let cause = format!("this is a table of the format '{format}', not '{COST_FORMAT}'");
-        return Err(source.error(span, cause, "delete the file: Hocket writes a new one"));
+        return Err(source.error(span, cause, ANOTHER_FILE));
     }
+    file.refuse_unknown(&FILE_KEYS)?;
     let rows = file.tables("chain")?.iter().map(row).collect::<Read<Vec<_>>>()?;
     refuse_twice(&file, &rows)?;
     Ok(CostTable {
@@ -103,7 +107,7 @@ fn refuse_twice(file: &Table, rows: &[ChainCost]) -> Read<()> {
 
 fn syntax(source: &Source, error: &toml::de::Error) -> SessionError {
     let cause = format!("this is not TOML: {}", error.message().replace('\n', ", "));
-    source.error(error.span().unwrap_or(0..0), cause, "delete the file: Hocket writes a new one")
+    source.error(error.span().unwrap_or(0..0), cause, ANOTHER_FILE)
 }
 
 /// A table of the file, and its place.
@@ -130,8 +134,7 @@ impl<'a> Table<'a> {
 
     fn require(&self, key: &str) -> Read<&'a Spanned<DeValue<'a>>> {
         self.get(key).ok_or_else(|| {
-            let remedy = "delete the file: Hocket writes a new one";
-            self.source.error(self.span.clone(), format!("'{key}' is missing"), remedy)
+            self.source.error(self.span.clone(), format!("'{key}' is missing"), ANOTHER_FILE)
         })
     }
 

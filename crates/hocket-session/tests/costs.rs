@@ -56,3 +56,15 @@ fn what_is_wrong_is_named_with_its_place() {
     check(&format!("{HEAD}{chain}{chain}"), "8:1: the chain 'a' has kind 0 twice");
     check("format = ", "1:");
 }
+
+/// The file may be somebody else's.
+#[test]
+fn nobody_is_asked_to_delete_a_file() {
+    let other_format = "format = \"hocket-costs/2\"";
+    for text in [other_format, "frames = 64", "My notes of a long day.\n", "[package]\n", ""] {
+        let told = read(text).unwrap_err();
+        let (_, remedy) = told.split_once(" | ").unwrap();
+        assert!(remedy.starts_with("name another file"), "{text:?}: {told}");
+        assert!(remedy.contains("move it away") && !remedy.contains("delete"), "{text:?}: {told}");
+    }
+}

@@ -14,7 +14,7 @@ use hocket_machine::Topology;
 use hocket_plan::SiblingPolicy;
 use hocket_plugins::isolate::Pace;
 
-use crate::cli::{BenchArgs, ScheduleArg, SiblingChoice, WaitArg};
+use crate::cli::{BenchArgs, Fill, ScheduleArg, SiblingChoice, WaitArg};
 use crate::failure::{Exit, Failure};
 use crate::files::{Files, Kind};
 use crate::load::OpenedSession;
@@ -57,6 +57,10 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     fill::fill(&mut filled, &plan, &mut opened, &stop)?;
     let args = &filled;
     plan.session_sha256 = content(args, &opened);
+    plan.fill = match args.fill {
+        Some(Fill::Effects(effects)) => Some(effects),
+        _ => None,
+    };
     let baselines = baselines(args, &plan, &topology)?;
     files.make_folders()?;
     crate::notes::whole_turns(&plan);
@@ -261,6 +265,7 @@ pub(crate) fn plan(
         command: command(),
         session_file: args.session.display().to_string(),
         session_sha256: None,
+        fill: None,
     })
 }
 

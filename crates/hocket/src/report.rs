@@ -3,6 +3,8 @@
 mod site;
 mod serve;
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use hocket_lab::record::BenchRecord;
@@ -26,6 +28,7 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
 }
 
 fn of_record(args: &ReportArgs, record: &Path) -> Result<Exit, Failure> {
+    refuse_lab_file(record)?;
     let mut files = Files::new(args.force);
     files.reads("the record", record);
     if let Some(path) = &args.svg {
@@ -45,6 +48,24 @@ fn of_record(args: &ReportArgs, record: &Path) -> Result<Exit, Failure> {
         None => {}
     }
     Ok(Exit::Done)
+}
+
+/// A record file of the lab has many runs, which another command shows.
+fn refuse_lab_file(record: &Path) -> Result<(), Failure> {
+    // How every file of SQLite begins (sqlite.org/fileformat.html, 1.3).
+    const SQLITE: &[u8; 16] = b"SQLite format 3\0";
+    let mut head = [0; SQLITE.len()];
+    // A pipe gives its bytes once. What cannot be read is refused by who needs all of it.
+    let read = |mut file: File| file.read_exact(&mut head);
+    if !record.is_file() || File::open(record).and_then(read).is_err() || head != *SQLITE {
+        return Ok(());
+    }
+    let name = record.display();
+    Err(Failure::bad_input(format!(
+        "{name}: this is a record file of the lab (SQLite), not a record of `hocket bench`; \
+         `hocket lab report --records {name} -o PAGE` writes the page of its last run, and `hocket report FOLDER` of the \
+         folder that it is in makes a site with all runs"
+    )))
 }
 
 /// Writes the page.

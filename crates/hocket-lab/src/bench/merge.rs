@@ -24,6 +24,7 @@ pub fn merge(plan: &BenchPlan, starts: Vec<BenchRecord>, cut: Option<&str>) -> O
     all.command.clone_from(&plan.command);
     all.session.file.clone_from(&plan.session_file);
     all.session.content_sha256.clone_from(&plan.session_sha256);
+    all.session.fill = plan.fill;
     let (done, of) = (turns(&all), plan.turns());
     if let Some(why) = cut.filter(|_| done < of) {
         all.partial = Some(format!("{why} after {done} of {of} turns"));

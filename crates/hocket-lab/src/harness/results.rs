@@ -401,6 +401,23 @@ impl Results {
         }
     }
 
+    /// Whether a round that counts has a figure.
+    pub fn has_figures(&self) -> bool {
+        self.rows.iter().any(|row| !row.warm_up)
+    }
+
+    /// Where a turn failed in every round that counts, so that none is complete: the first cause.
+    pub fn failed_in_every_round(&self) -> Option<&str> {
+        let has_begun = self.run.not_measurable.is_none();
+        let cause = self.run.faults.first().filter(|_| has_begun && self.complete_rounds() == 0);
+        cause.map(String::as_str)
+    }
+
+    /// The same where no turn of these rounds has a figure.
+    pub fn failed_throughout(&self) -> Option<&str> {
+        self.failed_in_every_round().filter(|_| !self.has_figures())
+    }
+
     /// Whether some result is wrong, so that no figure is to be believed.
     pub fn is_wrong(&self) -> bool {
         self.rows.iter().any(|row| matches!(row.sample.check, Check::Failed(_)))

@@ -80,6 +80,9 @@ fn held_back(results: &Results) -> Option<(Standing, String)> {
     let (rounds, starts) = (results.complete_rounds(), results.starts());
     match results.design().is_some_and(Design::compares) {
         _ if results.is_wrong() => Some((Standing::Failed, "a result was wrong".into())),
+        true if results.failed_in_every_round().is_some() => {
+            Some((Standing::NotShown, "a turn failed in every round".into()))
+        }
         true if rounds < MIN_ROUNDS => {
             Some((Standing::NotShown, format!("too few rounds ({rounds}) for a verdict")))
         }

@@ -89,6 +89,11 @@ impl<'a> Chapter<'a> {
         &self.results.run.id
     }
 
+    /// Where every round failed: the first cause.
+    pub fn failure(&self) -> Option<&str> {
+        self.results.failed_throughout()
+    }
+
     /// Its section; `None` where this version does not know it.
     pub fn section(&self) -> Option<Section> {
         self.about.map(|about| about.section)
@@ -210,6 +215,9 @@ fn known(results: &Results) -> Option<&'static dyn Experiment> {
 }
 
 fn sentences(results: &Results, known: Option<&'static dyn Experiment>) -> Vec<Sentence> {
+    if let Some(cause) = results.failed_throughout() {
+        return vec![Sentence::not_measurable(format!("every round failed: {cause}"))];
+    }
     match (&results.run.not_measurable, known) {
         (Some(why), _) => vec![Sentence::not_measurable(format!("not measurable here: {why}"))],
         (None, Some(known)) => known.verdicts(results),

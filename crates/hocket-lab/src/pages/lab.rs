@@ -11,7 +11,7 @@ use crate::numbers::{capital, counted, percent, quantity};
 use crate::store::RunRecord;
 
 /// The id of the experiment that measures one thing twice.
-const AA: &str = "aa";
+pub(super) const AA: &str = "aa";
 
 /// A run to report on.
 #[derive(Debug)]
@@ -76,6 +76,14 @@ impl<'a> Lab<'a> {
     /// The sentence that every report opens with.
     pub fn opening(&self) -> String {
         let floors = self.floors();
+        let aa = self.failed().find(|chapter| chapter.id() == AA);
+        if let Some(cause) = aa.and_then(Chapter::failure) {
+            return format!(
+                "How large a difference nothing makes on this machine is not known: every round of the A/A experiment \
+                 failed: {}.",
+                plain(cause)
+            );
+        }
         if floors.is_empty() {
             return "How large a difference nothing makes on this machine is not known: the run has no A/A experiment with \
                     enough rounds."
@@ -93,17 +101,31 @@ impl<'a> Lab<'a> {
         self.chapters.iter().filter(|chapter| chapter.id() != AA)
     }
 
+    /// The experiments of which every round failed.
+    pub fn failed(&self) -> impl Iterator<Item = &Chapter<'a>> {
+        self.chapters.iter().filter(|chapter| chapter.failure().is_some())
+    }
+
+    /// Whether any experiment gave a figure. The A/A experiment is in every run, so it counts only if it is alone.
+    pub fn has_figures(&self) -> bool {
+        let is_alone = self.answers().next().is_none();
+        let mut asked = self.chapters.iter().filter(|chapter| is_alone || chapter.id() != AA);
+        asked.any(|chapter| chapter.results.has_figures())
+    }
+
     /// `8 experiments: 5 with a result, 2 with no difference shown, 1 not measurable here`.
     pub fn tally(&self) -> String {
         let kinds = [
-            (Standing::Failed, "with a wrong result"),
-            (Standing::Shown, "with a result"),
-            (Standing::NotShown, "with no difference shown"),
-            (Standing::NotMeasurable, "not measurable here"),
+            (Some(Standing::Failed), "with a wrong result"),
+            (Some(Standing::Shown), "with a result"),
+            (Some(Standing::NotShown), "with no difference shown"),
+            (Some(Standing::NotMeasurable), "not measurable here"),
+            (None, "in which every round failed"),
         ];
-        let count =
-            |standing| self.answers().filter(|chapter| chapter.standing() == standing).count();
-        let words = |(standing, words): (Standing, &str)| match count(standing) {
+        // What failed throughout has no standing of its own.
+        let kind = |chapter: &Chapter| chapter.failure().is_none().then(|| chapter.standing());
+        let count = |of| self.answers().filter(|chapter| kind(chapter) == of).count();
+        let words = |(of, words): (Option<Standing>, &str)| match count(of) {
             0 => None,
             n => Some(format!("{n} {words}")),
         };

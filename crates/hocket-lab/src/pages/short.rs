@@ -1,5 +1,6 @@
 //! The report for one screen: what was found, and what to do. [`super::text()`] has the rest.
 
+use super::lab::AA;
 use super::text::{grants, head, mark};
 use super::{Chapter, Lab};
 use crate::foreign::plain;
@@ -37,16 +38,21 @@ fn in_full(lab: &Lab<'_>, out: &mut Lines) {
     }
 }
 
-/// A line for each experiment with a result; the others by name.
+/// A line for each experiment with a result, and the cause where every round failed; the others by name.
 fn in_lines(lab: &Lab<'_>, out: &mut Lines) {
     let has_result = |standing| matches!(standing, Standing::Shown | Standing::Failed);
     let results = lab.answers().filter(|chapter| has_result(chapter.standing()));
     results.for_each(|chapter| out.line(&line(chapter.id(), &chapter.headline())));
+    for chapter in lab.answers().filter(|chapter| chapter.failure().is_some()) {
+        let Sentence { text, standing } = chapter.headline();
+        out.prose(&format!("  {}", mark(standing)), &format!("{}: {text}", chapter.id()));
+    }
     for (standing, words) in [
         (Standing::NotShown, "No difference shown:"),
         (Standing::NotMeasurable, "Not measurable here:"),
     ] {
-        let of = lab.answers().filter(|chapter| chapter.standing() == standing);
+        let is_of = |it: &&Chapter| it.standing() == standing && it.failure().is_none();
+        let of = lab.answers().filter(is_of);
         let names: Vec<&str> = of.map(Chapter::id).collect();
         if !names.is_empty() {
             out.prose("  ", &format!("{words} {}.", names.join(", ")));
@@ -68,14 +74,34 @@ fn advice(lab: &Lab<'_>) -> Vec<String> {
             "Results marked ! are wrong: believe no figure of theirs, and report them.".into(),
         );
     }
+    let failed: Vec<&str> = lab.failed().map(Chapter::id).collect();
+    if !failed.is_empty() {
+        advice.push(format!(
+            "Every round of {} failed: remove the cause named above, and run it again.",
+            failed.join(", ")
+        ));
+    }
+    for chapter in lab.answers().filter(|chapter| chapter.failure().is_none()) {
+        if let Some(cause) = chapter.results.failed_in_every_round() {
+            let id = chapter.id();
+            advice.push(format!(
+                "A turn failed in every round of {id} ({cause}): remove the cause, and run it again."
+            ));
+        }
+    }
     let flagged = lab.flagged();
-    if flagged.rounds > 0 && flagged.flagged as f64 > MUCH_NOISE * flagged.rounds as f64 {
+    // Other programs are not why no round is complete.
+    let failed_in_all =
+        lab.answers().all(|chapter| chapter.results.failed_in_every_round().is_some());
+    let is_alone = lab.answers().next().is_none();
+    let is_disturbed = lab.has_figures() && (is_alone || !failed_in_all) && flagged.rounds > 0;
+    if is_disturbed && flagged.flagged as f64 > MUCH_NOISE * flagged.rounds as f64 {
         advice.push(format!(
             "Other programs disturbed the run ({} of {} rounds): end them and run it again for firmer verdicts.",
             flagged.flagged, flagged.rounds
         ));
     }
-    if lab.floors().is_empty() {
+    if lab.floors().is_empty() && !failed.contains(&AA) {
         advice.push("Give the same command more time, as in `--time 10m`.".into());
     }
     let (_, refused) = grants(lab);

@@ -107,6 +107,9 @@ pub struct SessionFacts {
     /// Digest of the file and of what it names besides audio, in hexadecimal; older records lack it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_sha256: Option<String>,
+    /// Equalisers that `--fill` added to the tracks; `None`: it was not asked for, or the record is older.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fill: Option<usize>,
     /// Number of tracks.
     pub tracks: usize,
     /// Number of groups.

@@ -8,7 +8,7 @@ use super::analysis::{Analysis, ENOUGH_STARTS, any, round_figures};
 use crate::bench::BenchPlan;
 use crate::foreign::plain;
 use crate::lines::Lines;
-use crate::numbers::{NONE, change_with, percent, us};
+use crate::numbers::{NONE, change_with, counted, percent, us};
 use crate::record::{BenchRecord, Settings, Variant};
 use crate::stats::{Judgement, MIN_ROUNDS, Starts, Unpaired, all_at_once, between_runs};
 use crate::table::Table;
@@ -99,7 +99,8 @@ fn ahead(baseline: &BenchRecord, plan: &BenchPlan, machine: &Value) -> Option<St
     let has = |name: &String| baseline.variants.iter().any(|variant| variant.name == *name);
     let common = plan.variants.iter().any(|variant| has(&variant.to_string()));
     let session = baseline.session.content_sha256.as_ref().zip(plan.session_sha256.as_ref());
-    let of_session = || session.and_then(|(before, now)| other_text(before, now));
+    let fills = [baseline.session.fill, plan.fill];
+    let of_session = || session.and_then(|(before, now)| other_text(before, now, fills));
     let rounds = plan.rounds();
     let judged = || match () {
         () if !common => Some(nothing_in_common()),
@@ -423,10 +424,18 @@ fn governors(machine: &Value) -> String {
     if all.is_empty() { unknown() } else { Vec::from_iter(all).join(", ") }
 }
 
-/// By the digests of both.
-fn other_text(before: &str, now: &str) -> Option<String> {
+/// By the digests of both, in which is also what fills the session.
+fn other_text(before: &str, now: &str, fills: [Option<usize>; 2]) -> Option<String> {
     let why = "not comparable: the two runs differ in the session's text; name a record of this very session";
-    (before != now).then(|| why.into())
+    (before != now).then(|| other_fill(fills).unwrap_or_else(|| why.into()))
+}
+
+/// A share or a time makes another number of equalisers in each run, so the remedy is a number.
+fn other_fill([before, now]: [Option<usize>; 2]) -> Option<String> {
+    let told = |fill: Option<usize>| fill.map_or("none".into(), |it| counted(it, "equaliser"));
+    let why = differs("--fill", &told(before), &told(now))?;
+    let remedy = before.map_or("leave --fill out".into(), |it| format!("give --fill {it}"));
+    Some(format!("{why}; {remedy}, or name another record"))
 }
 
 /// Where both have a digest of the session, its parts are not looked at: the program may plan the same session otherwise,
@@ -434,7 +443,9 @@ fn other_text(before: &str, now: &str) -> Option<String> {
 fn other_session(baseline: &BenchRecord, now: &BenchRecord) -> Option<String> {
     let content = |record: &BenchRecord| record.session.content_sha256.clone();
     let of_session = match content(baseline).zip(content(now)) {
-        Some((before, now)) => other_text(&before, &now),
+        Some((before, after)) => {
+            other_text(&before, &after, [baseline.session.fill, now.session.fill])
+        }
         None => difference(&of_session(baseline), &of_session(now)),
     };
     let media = |record: &BenchRecord| -> Vec<String> {

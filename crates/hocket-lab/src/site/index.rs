@@ -95,7 +95,7 @@ impl List<'_> {
                 section {
                     h2 { "Traces" }
                     p.note { "Copies of the pages that hocket trace wrote." }
-                    ul.plain { @for trace in traces { li { a href=(trace.page) { (trace.subject) } " " span.sub { (plain(&trace.shown)) } } } }
+                    ul.plain { @for trace in traces { (trace_line(trace)) } }
                 }
             }
         }
@@ -125,6 +125,16 @@ impl List<'_> {
                     @if self.passed_over > 0 { li { (counted(self.passed_over, "other file")) " passed over: no records, or pages that Hocket makes anew." } }
                 }
             }
+        }
+    }
+}
+
+fn trace_line(trace: &Entry) -> Markup {
+    html! {
+        li {
+            a href=(trace.page) { (trace.subject) }
+            " " span.sub { (plain(&trace.shown)) }
+            @for remark in &trace.remarks { " " span.sub { (remark) } }
         }
     }
 }

@@ -316,7 +316,7 @@ const TRACE: &str = " \u{2013} hocket trace</title>";
 
 /// A page that `hocket trace` wrote, and its text.
 pub(super) fn trace<'t>(page: &'t [u8], file: &Candidate) -> Option<(Entry, &'t str)> {
-    let page = std::str::from_utf8(page).ok()?;
+    let page = whole_characters(page)?;
     let is_ours = page.starts_with("<!DOCTYPE html>");
     let (head, _) = page.split_once("<style>").filter(|_| is_ours)?;
     let is_ours = head.contains("name=\"generator\" content=\"Hocket\"");
@@ -333,12 +333,29 @@ pub(super) fn trace<'t>(page: &'t [u8], file: &Candidate) -> Option<(Entry, &'t 
         subject: name.clone(),
         program: String::new(),
         finding: "What every thread did in each block.".into(),
-        remarks: Vec::new(),
+        remarks: cut_off(page).into_iter().collect(),
         page: page_name("trace", &name, &digest),
         figures: Vec::new(),
         detail: Detail::Trace,
     };
     Some((entry, page))
+}
+
+/// The text; of one that was cut off within its last character, what comes before that.
+fn whole_characters(page: &[u8]) -> Option<&str> {
+    let whole = match std::str::from_utf8(page) {
+        Err(error) if error.error_len().is_none() => &page[..error.valid_up_to()],
+        _ => page,
+    };
+    std::str::from_utf8(whole).ok()
+}
+
+/// What there is to say of a page that does not reach its end: the timeline is drawn by what stands there.
+fn cut_off(page: &str) -> Option<String> {
+    let is_whole = page.trim_end().ends_with("</html>");
+    (!is_whole).then(|| {
+        "Incomplete: the file was cut off, so its timeline is missing or empty. Write it again with `hocket trace`.".into()
+    })
 }
 
 /// The text that maud escaped.

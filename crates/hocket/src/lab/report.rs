@@ -53,8 +53,25 @@ pub(super) fn show(
     conditions: &[Condition],
 ) -> Result<Exit, Failure> {
     let all = results(store, record)?;
-    show_lab(&Lab::of(record, &all), form);
-    judge(&all, conditions)
+    let lab = Lab::of(record, &all);
+    show_lab(&lab, form);
+    match judge(&all, conditions)? {
+        Exit::Done => Ok(measured(&lab)),
+        exit => Ok(exit),
+    }
+}
+
+/// A run in which rounds failed and no experiment gave a figure was not possible here.
+fn measured(lab: &Lab<'_>) -> Exit {
+    let failed: Vec<&str> = lab.failed().map(Chapter::id).collect();
+    if lab.has_figures() || failed.is_empty() {
+        return Exit::Done;
+    }
+    tell(format_args!(
+        "no experiment gave a figure: every round of {} failed; `hocket lab report --all` prints the causes",
+        failed.join(", ")
+    ));
+    Exit::NotPossible
 }
 
 fn results(store: &Store, record: &RunRecord) -> Result<Vec<Results>, Failure> {

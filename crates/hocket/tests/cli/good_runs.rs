@@ -254,6 +254,11 @@ fn a_baseline_decides_the_exit_code_of_bench() {
     refused(&no_twin, &[], ["cannot be judged", "measured twice"]);
     let other = spoilt("other.json", |it| it.session.content_sha256 = Some("0".into()));
     refused(&other, &[], ["not comparable", "the session's text"]);
+    refused(&before, &["--fill", "2"], ["differ in --fill: none", "leave --fill out"]);
+    let filled = spoilt("filled.json", |it| {
+        (it.session.content_sha256, it.session.fill) = (Some("0".into()), Some(1));
+    });
+    refused(&filled, &["--fill", "2"], ["1 equaliser in the baseline, now 2", "give --fill 1"]);
     assert_eq!(with(&["--max-slower", "5"]).code, Some(2));
 }
 

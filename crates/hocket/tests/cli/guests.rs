@@ -103,6 +103,11 @@ fn what_a_guest_does_wrong_is_said() {
         let played = Played::by(answer);
         let ran = played.run();
         assert_eq!(ran.code, Some(code), "{answer}\n{}{}", ran.out, ran.err);
+        if code == 3 {
+            let told = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(told.contains("every round failed:") && told.contains(words), "{told}");
+            assert!(!told.contains("too few rounds") && !told.contains("Other programs"), "{told}");
+        }
         let said = ran.out + &ran.err;
         assert!(said.contains(words) && !said.contains("panicked"), "{answer}\n{said}");
         await_their_end(&played);

@@ -10,6 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::lab::measured;
 use crate::support::{Ran, check_refused, files, hocket, one_track, root, run};
 
 /// A site and the folder that it is in.
@@ -282,6 +283,46 @@ fn pages_of_traces_come_along() {
     assert_eq!(copy, std::fs::read_to_string(&trace).unwrap());
     // Pages of records are no traces.
     assert!(!index.contains("index.html</"));
+    assert!(!index.contains("Incomplete"), "{index}");
+}
+
+/// A disk that was full, or a copy that was interrupted.
+#[test]
+fn traces_that_were_cut_off_are_listed_as_incomplete() {
+    let (folder, session) = one_track("");
+    let trace = folder.path().join("trace.html");
+    let ran = run(&["trace", &session, "--length", "0.2", "-o", trace.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let page = std::fs::read(&trace).unwrap();
+    let end = page.len() - "</html>".len();
+    let text = std::str::from_utf8(&page).unwrap();
+    let after_style = text.find("<style>").unwrap() + 100;
+    // Within a character, too.
+    let (before, wide) = text.char_indices().rfind(|(_, c)| !c.is_ascii()).unwrap();
+    for length in [end, after_style, before + wide.len_utf8() - 1] {
+        std::fs::write(&trace, &page[..length]).unwrap();
+        let index = Site::of(&[folder.path()]).page("index.html");
+        let (_, listed) = index.split_once("<h2>Traces</h2>").unwrap();
+        assert!(
+            listed.contains("trace-try-") && listed.contains("Incomplete"),
+            "{length}: {listed}"
+        );
+    }
+}
+
+/// Whatever `-o` names, there is one error, and it is about the record.
+#[test]
+fn a_record_file_of_the_lab_alone_is_refused_with_the_command_that_shows_it() {
+    let lab = measured().display().to_string();
+    let folder = tempfile::tempdir().unwrap();
+    let to = |name: &str| folder.path().join(name).display().to_string();
+    let there = to("");
+    let shown = format!("hocket lab report --records {lab} -o PAGE");
+    for output in [vec![], vec!["-o", there.as_str()], vec!["-o", &to("one")]] {
+        let args = [&["report", lab.as_str()], &output[..]].concat();
+        check_refused(&args, 2, &["record file of the lab", &shown, "makes a site"]);
+        assert!(files(folder.path()).is_empty(), "{output:?}");
+    }
 }
 
 #[test]

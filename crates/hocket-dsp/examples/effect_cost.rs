@@ -1,5 +1,5 @@
 //! Prints what each kind and the biquad cascade cost on this machine, beside the declared
-//! operations. `cargo run --release -p hocket-dsp --example cost`
+//! operations. `cargo run --release -p hocket-dsp --example effect_cost`
 
 use std::time::Instant;
 
