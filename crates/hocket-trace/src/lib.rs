@@ -7,6 +7,7 @@
 pub mod cause;
 pub mod misses;
 pub mod run;
+pub mod sched_text;
 pub mod switches;
 pub mod system;
 #[cfg(feature = "write")]

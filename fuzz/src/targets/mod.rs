@@ -22,6 +22,7 @@ mod record;
 mod recover;
 mod session;
 mod soundfont;
+mod switches;
 mod sysfs;
 mod tempo;
 mod topology;
@@ -43,7 +44,7 @@ const fn target(name: &'static str, check: fn(&[u8]), memory_mib: usize) -> Targ
 }
 
 /// All of them.
-pub const TARGETS: [Target; 19] = [
+pub const TARGETS: [Target; 20] = [
     // A compressed file of some kilobytes may hold minutes of silence.
     target("audio", audio::check, 1024),
     target("costs", costs::check, 64),
@@ -64,6 +65,8 @@ pub const TARGETS: [Target; 19] = [
     target("session", session::check, 512),
     // A file of some kilobytes may have hundreds of thousands of regions.
     target("soundfont", soundfont::check, 512),
+    // Each of 2048 CPUs may have a lane on the page.
+    target("switches", switches::check, 256),
     target("sysfs", sysfs::check, 256),
     target("tempo", tempo::check, 64),
     target("topology", topology::check, 256),
