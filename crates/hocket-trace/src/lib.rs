@@ -5,6 +5,8 @@
 #![forbid(unsafe_code)]
 
 pub mod cause;
+#[cfg(feature = "write")]
+pub mod cycles;
 pub mod misses;
 pub mod run;
 pub mod sched_text;

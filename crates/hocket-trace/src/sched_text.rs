@@ -24,7 +24,7 @@ pub use error::ReadError;
 
 use crate::system::{AboutSystem, Happened, KernelEvent, SystemTrace, Tally};
 use event::{Line, Parsed, What, Woke};
-use lines::Lines;
+pub(crate) use lines::Lines;
 use notes::{Bad, Notes};
 
 /// Linux has no more.
@@ -33,6 +33,8 @@ const MOST_CPU_NUMBER: u32 = 8191;
 const MOST_CPUS: usize = 2048;
 /// A week: later events are mistakes. Sums of such times over all CPUs fit their numbers.
 const LONGEST_NS: i64 = 7 * 24 * 3600 * 1_000_000_000;
+/// Bytes of a line that are read. Events have some 200; call chains, which are passed over, may have more.
+const LONGEST_LINE: usize = 4096;
 /// Lines between two questions whether to stop.
 const STOP_EVERY: u64 = 4096;
 
@@ -70,7 +72,7 @@ pub fn read(
     choice: &Choice,
     stop: impl Fn() -> bool,
 ) -> Result<SystemTrace, ReadError> {
-    let mut lines = Lines::new(text);
+    let mut lines = Lines::new(text, LONGEST_LINE);
     let mut reading = Reading::new(about, choice);
     let mut ended = "the file ended";
     while let Some(line) = lines.next()? {

@@ -241,8 +241,11 @@ fn summary(run: &RunTrace) -> String {
     let about = &run.about;
     let interrupted = if run.interrupted { ", interrupted" } else { "" };
     let mut text = format!(
-        "{}: {} blocks of {} frames at {} Hz, {}{interrupted}\n",
-        about.session, run.played, about.frames, about.rate_hz, about.policy
+        "{}: {} blocks of {}, {}{interrupted}\n",
+        about.session,
+        run.played,
+        run.frames(),
+        about.policy
     );
     text += &format!("kept: {} blocks, {} spans\n", run.blocks.len(), run.spans());
     if run.lost_blocks > 0 {

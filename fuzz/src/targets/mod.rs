@@ -8,6 +8,7 @@ mod words;
 
 mod audio;
 mod costs;
+mod cycles;
 mod dawproject;
 mod hosts;
 mod job;
@@ -44,10 +45,11 @@ const fn target(name: &'static str, check: fn(&[u8]), memory_mib: usize) -> Targ
 }
 
 /// All of them.
-pub const TARGETS: [Target; 20] = [
+pub const TARGETS: [Target; 21] = [
     // A compressed file of some kilobytes may hold minutes of silence.
     target("audio", audio::check, 1024),
     target("costs", costs::check, 64),
+    target("cycles", cycles::check, 256),
     // A text of some kilobytes may lay out its loops as hundreds of thousands of clips.
     target("dawproject", dawproject::check, 512),
     target("hosts", hosts::check, 64),

@@ -39,6 +39,13 @@ pub enum ReadError {
         /// How many lines it has.
         lines: u64,
     },
+    /// No line is a cycle of an audio server ([`cycles`](crate::cycles)).
+    NoCycles {
+        /// How many lines it has.
+        lines: u64,
+        /// Whose file it seems to be.
+        tool: &'static str,
+    },
     /// It has none of the chosen threads.
     Nobody {
         /// What was chosen.
@@ -69,6 +76,9 @@ impl ReadError {
             Self::NoEvents { lines } => {
                 format!("none of the {lines} lines is an event of the scheduler (sched_switch)")
             }
+            Self::NoCycles { lines, tool } => {
+                format!("it looks like a file of {tool}, but none of its {lines} lines is a cycle")
+            }
             Self::Nobody { chosen, others } => format!(
                 "no thread is, has or belongs to {}; some that are there: {}",
                 chosen.join(", "),
@@ -85,6 +95,9 @@ impl ReadError {
             Self::Binary { command, .. } => Some(format!("print it: {command} > trace.txt")),
             Self::NoText | Self::NoEvents { .. } => Some(
                 "record with `perf sched record` and print with `perf script -i perf.data > trace.txt`".into(),
+            ),
+            Self::NoCycles { .. } => Some(
+                "record with `pw-profiler -J > FILE`, or with a JACK2 that was built with --profile".into(),
             ),
             Self::Unreadable { .. } => Some(format!("record all CPUs (-a), and print with `{COLUMNS}`")),
             Self::Nobody { .. } => Some("choose a number or a part of a name".into()),

@@ -5,18 +5,16 @@ use std::io::BufRead;
 use super::ReadError;
 use super::error::check_first;
 
-/// Bytes of a line that are kept. Events have some 200; call chains, which are passed over, may have more.
-const LONGEST: usize = 4096;
-
 /// Reads line by line, and holds one at a time.
-pub(super) struct Lines<R> {
+pub(crate) struct Lines<R> {
     text: R,
+    longest: usize,
     number: u64,
     held: Vec<u8>,
 }
 
 /// One line.
-pub(super) struct TextLine<'a> {
+pub(crate) struct TextLine<'a> {
     /// From 1 on.
     pub number: u64,
     /// Without its end; the beginning of a line that is too long.
@@ -26,8 +24,9 @@ pub(super) struct TextLine<'a> {
 }
 
 impl<R: BufRead> Lines<R> {
-    pub fn new(text: R) -> Lines<R> {
-        Lines { text, number: 0, held: Vec::with_capacity(LONGEST) }
+    /// Keeps `longest` bytes of a line.
+    pub fn new(text: R, longest: usize) -> Lines<R> {
+        Lines { text, longest, number: 0, held: Vec::new() }
     }
 
     /// The number of the last line.
@@ -53,7 +52,7 @@ impl<R: BufRead> Lines<R> {
             is_some = true;
             let end = ready.iter().position(|byte| *byte == b'\n');
             let part = &ready[..end.unwrap_or(ready.len())];
-            let kept = part.len().min(LONGEST - self.held.len());
+            let kept = part.len().min(self.longest - self.held.len());
             self.held.extend_from_slice(&part[..kept]);
             is_cut |= kept < part.len();
             // What is no text may have no line's end.
@@ -78,11 +77,13 @@ mod tests {
 
     use super::*;
 
+    const LONGEST: usize = 100;
+
     #[test]
     fn a_long_line_is_cut_and_the_next_one_is_whole() {
         let text = format!("a\n{}\n\nend", "x".repeat(3 * LONGEST));
         // A small buffer, so that lines come in pieces.
-        let mut lines = Lines::new(BufReader::with_capacity(7, text.as_bytes()));
+        let mut lines = Lines::new(BufReader::with_capacity(7, text.as_bytes()), LONGEST);
         let mut found = Vec::new();
         while let Some(line) = lines.next().unwrap() {
             found.push((line.number, line.bytes.len(), line.is_cut));

@@ -20,6 +20,7 @@ Examples:
   hocket trace sessions/band.toml --schedule lists --frames 128 -o trace.json
   hocket trace sessions/band.toml --on-miss --system -o misses.html
   hocket trace --attach 4711 --length 5 -o threads.html
+  hocket trace --from JackEngineProfiling.log -o jack.html
   perf script -i perf.data | hocket trace --from - --threads jackd -o threads.html
 
 The ending of FILE chooses the format:
@@ -35,7 +36,8 @@ it, who woke it and who had its CPU. The program is not stopped or changed. It n
 kernel.perf_event_paranoid=-1; without, it sees when threads of your own programs ran, and no others.
 
 With --from it shows the same of a file that `perf script` prints after `perf sched record`, of ftrace's
-/sys/kernel/tracing/trace, or of what `trace-cmd report` prints.")]
+/sys/kernel/tracing/trace, or of what `trace-cmd report` prints. Of what `pw-profiler -J` prints, of PipeWire's profiler.log
+and of JackEngineProfiling.log it shows the cycles as blocks, with a lane for each client.")]
 pub struct TraceArgs {
     /// The session file or .dawproject; `-` reads a session from standard input.
     #[arg(value_name = "SESSION", required_unless_present_any = ["attach", "from"])]
@@ -46,7 +48,8 @@ pub struct TraceArgs {
         "seat_wait", "disturb", "priority", "max_misses", "strict",
     ])]
     pub attach: Option<i32>,
-    /// Reads what perf sched, ftrace or trace-cmd recorded and printed as text; `-` reads standard input.
+    /// Plays nothing, and reads what perf sched, ftrace, trace-cmd, PipeWire's or JACK's profiler wrote as text; `-` reads
+    /// standard input.
     #[arg(long, value_name = "FILE", group = "watched", conflicts_with_all = [
         "session", "blocks", "on_miss", "system", "frames", "rate", "workers", "schedule", "policy", "wait",
         "seat_wait", "disturb", "priority", "max_misses", "strict", "attach", "length", "interrupts",

@@ -81,6 +81,39 @@ fn a_file_that_is_none_is_refused_with_its_remedy() {
     assert!(!std::path::Path::new(&at("out.html")).exists());
 }
 
+/// As `pw-profiler -J` prints it, with a late cycle.
+const PIPEWIRE: &str = r#"[{ "type": "clock", "flags": 0, "id": 52, "rate": "1/48000", "duration": 64 },
+{ "type": "driver", "id": 52, "name": "alsa_output", "prev": 0, "signal": 5000000000, "awake": 5000010000, "finish": 5001400000, "status": "finished" },
+{ "type": "follower", "id": 80, "name": "<b>io</b>", "prev": 0, "signal": 5000012000, "awake": 5000030000, "finish": 5001390000, "status": "finished" },
+{ } ]
+"#;
+
+#[test]
+fn cycles_of_pipewire_and_jack_become_blocks() {
+    const JACK: &str = "1333 \t 410 \t4 \t 5 \t 25 \t 200 \t 20 \t 175 \t 3 \t\n";
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    for (name, text, words) in [
+        ("pw.json", PIPEWIRE, ["1 blocks of 64 frames at 48000 Hz", "misses: 1 (1 late block"]),
+        ("jack.log", JACK, ["1 blocks of frames not known, JACK's profiler", "misses: 0"]),
+    ] {
+        std::fs::write(at(name), text).unwrap();
+        for ending in ["html", "txt", "json", "pftrace"] {
+            let out = at(&format!("{name}.{ending}"));
+            let ran = run(&["trace", "--from", &at(name), "-o", &out]);
+            assert_eq!(ran.code, Some(0), "{}", ran.err);
+            assert!(words.iter().all(|word| ran.out.contains(word)), "{}", ran.out);
+            let bytes = std::fs::read(out).unwrap();
+            let file = String::from_utf8_lossy(&bytes);
+            assert!(
+                file.contains("hocket-trace/1") && !(ending == "html" && file.contains("<b>io"))
+            );
+        }
+    }
+    let args = ["trace", "--from", &at("pw.json"), "--threads", "jalv", "-o", &at("a.txt")];
+    check_refused(&args, 2, &["pw.json", "--threads"]);
+}
+
 /// What perf prints of a recording that it has made now, where it is installed and may record.
 #[test]
 fn what_perf_records_here_is_read() {
