@@ -76,7 +76,7 @@ impl Profiler {
     }
 }
 
-/// What a reader is told at the beginning.
+/// What the file does not say of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Named {
     /// The version of Hocket.
@@ -133,7 +133,9 @@ struct Cycle {
     awake_ns: i64,
     /// When all clients had finished, as the server says.
     finished_ns: i64,
-    /// When the next one began; `None`: the file says when this one began.
+    /// How long after the one before it began; `None`: not in the file.
+    since_ns: Option<i64>,
+    /// When the next one began; `None`: not in the file.
     length_ns: Option<i64>,
     /// How long it should take; `None`: not in the file.
     period_ns: Option<i64>,
@@ -159,7 +161,8 @@ struct Cycles {
     /// Of the same cycles; `None`: not in the file.
     lengths_ns: Vec<Option<i64>>,
     periods_ns: Vec<Option<i64>>,
-    next_start_ns: u64,
+    last_start_ns: u64,
+    last_length_ns: u64,
     played: u64,
     spans: usize,
     /// Lines that are no cycle, and the first of them.
@@ -176,12 +179,16 @@ impl Cycles {
         self.left_out.get_or_insert((0, line)).0 += 1;
     }
 
-    /// A cycle that begins where the one before ended.
+    /// A cycle of a file without a clock.
     fn row(&mut self, cycle: Cycle) {
-        let start_ns = self.next_start_ns;
-        self.add(start_ns, &cycle);
-        let length_ns = cycle.length_ns.unwrap_or(0).unsigned_abs();
-        self.next_start_ns = start_ns.saturating_add(length_ns);
+        let since_ns = match cycle.since_ns {
+            _ if self.played == 0 => 0,
+            Some(ns) => ns.unsigned_abs(),
+            None => self.last_length_ns,
+        };
+        self.last_start_ns = self.last_start_ns.saturating_add(since_ns);
+        self.last_length_ns = cycle.length_ns.unwrap_or(0).unsigned_abs();
+        self.add(self.last_start_ns, &cycle);
     }
 
     fn add(&mut self, start_ns: u64, cycle: &Cycle) {
@@ -310,6 +317,9 @@ impl Cycles {
         }
         if profiler == Profiler::Jack {
             limits.push("the file does not say the period; the deadline is the middle distance of two cycles".into());
+        }
+        if profiler == Profiler::PipeWire {
+            limits.push("profiler.log has 1.4 periods in place of each longer time, so its late cycles look alike; pw-profiler -J prints the true times".into());
         }
         if self.unfinished > 0 {
             limits.push(format!(

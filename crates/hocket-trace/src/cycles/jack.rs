@@ -26,7 +26,7 @@ pub(super) fn line(text: &str) -> Option<Cycle> {
     let rest = columns.chunks_exact(COLUMNS).remainder();
     rest.iter().all(|column| column.is_empty()).then_some(())?;
     let (length_ns, period_ns) = (Some(length_ns), None);
-    Some(Cycle { awake_ns: 0, finished_ns, length_ns, period_ns, clients })
+    Some(Cycle { finished_ns, length_ns, period_ns, clients, ..Cycle::default() })
 }
 
 fn client(columns: &[&str]) -> Option<Client> {

@@ -124,9 +124,8 @@ impl Json {
             (cycles.frames, cycles.rate_hz) = (u32::try_from(frames).unwrap_or(0), rate);
             cycles.driver = title(object)?;
         }
-        let clients = Vec::new();
-        self.cycle =
-            Some((signal, Cycle { awake_ns, finished_ns, length_ns: None, period_ns, clients }));
+        let cycle = Cycle { awake_ns, finished_ns, period_ns, ..Cycle::default() };
+        self.cycle = Some((signal, cycle));
         Some(())
     }
 

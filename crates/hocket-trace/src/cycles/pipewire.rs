@@ -16,7 +16,7 @@ const FINISHED: &str = "3";
 /// `None`: it is no such line.
 pub(super) fn line(text: &str) -> Option<Cycle> {
     let mut columns = text.trim_end_matches(['\r', '\n']).split('\t').map(str::trim);
-    let _since_ns = ns_of_us(columns.next()?)?;
+    let since_ns = ns_of_us(columns.next()?).filter(|ns| *ns >= 0)?;
     let finished_ns = ns_of_us(columns.next()?)?;
     let _delay = columns.next()?;
     let period_ns = ns_of_us(columns.next()?).filter(|ns| *ns > 0)?;
@@ -25,9 +25,8 @@ pub(super) fn line(text: &str) -> Option<Cycle> {
     let clients: Vec<Client> = clients.map(client).collect::<Option<_>>()?;
     let rest = columns.chunks_exact(COLUMNS).remainder();
     rest.iter().all(|column| column.is_empty()).then_some(())?;
-    // The first column is the distance to the cycle before, which is another row.
-    let period = Some(period_ns);
-    Some(Cycle { awake_ns: 0, finished_ns, length_ns: period, period_ns: period, clients })
+    let (since_ns, period_ns) = (Some(since_ns), Some(period_ns));
+    Some(Cycle { since_ns, finished_ns, period_ns, clients, ..Cycle::default() })
 }
 
 fn client(columns: &[&str]) -> Option<Client> {

@@ -84,7 +84,7 @@ fn cycles_of_pipewires_log_are_blocks() {
     let run = read_all(&pipewire()).unwrap();
     assert_eq!((run.played, run.about.period_ns, run.misses.total()), (3, 1_333_333, 0));
     assert_eq!(spans(&run, 2), [("wait".into(), 5, 25), ("node 80".into(), 25, 200)]);
-    assert_eq!((run.blocks[2].start_ns, run.blocks[2].finished_ns), (2_666_666, 410_500));
+    assert_eq!((run.blocks[2].start_ns, run.blocks[2].finished_ns), (2_666_000, 410_500));
 }
 
 #[test]
