@@ -71,7 +71,7 @@ fn verdict(system: &SystemTrace) -> Markup {
                 @if let Some(((waiting, running), way)) = worst {
                     li { (title(system, *running)) " had the CPU of " (title(system, *waiting)) " for " (time(way.ns)) ", most of all." }
                 }
-                @if system.lost > 0 { li { (count(system.lost)) " records are lost, because they came faster than Hocket read them." } }
+                @if system.lost > 0 { li { (count(system.lost)) " records are lost, because they came faster than they were read." } }
             }
         }
     }

@@ -64,7 +64,7 @@ fn top(run: &RunTrace) -> Markup {
             (choice("theme", "Colours", &[("auto", "auto"), ("light", "light"), ("dark", "dark")]))
             h1 { (plain(&about.session)) }
             p.setting {
-                (about.frames) " frames at " (about.rate_hz) " Hz · deadline " (quantity(about.period_ns as f64, "ns")) " · "
+                (run.frames()) " · deadline " (quantity(about.period_ns as f64, "ns")) " · "
                 (plain(&about.policy)) " · " (count(run.played)) " blocks played"
                 @if run.interrupted { ", interrupted" }
             }

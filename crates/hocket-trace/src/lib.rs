@@ -5,8 +5,11 @@
 #![forbid(unsafe_code)]
 
 pub mod cause;
+#[cfg(feature = "write")]
+pub mod cycles;
 pub mod misses;
 pub mod run;
+pub mod sched_text;
 pub mod switches;
 pub mod system;
 #[cfg(feature = "write")]

@@ -29,15 +29,15 @@ pub struct About {
     pub session: String,
     /// Schedule, sibling policy and wait.
     pub policy: String,
-    /// Frames per block.
+    /// Frames per block. 0: not known, as in a file of another tool.
     pub frames: u32,
-    /// Frames per second.
+    /// Frames per second. 0: not known.
     pub rate_hz: u32,
     /// How long a block lasts.
     pub period_ns: u64,
     /// Which blocks were to be kept.
     pub kept: Kept,
-    /// What it costs a thread to note a span.
+    /// What it costs a thread to note a span. 0: not known.
     pub span_cost_ns: u64,
 }
 
@@ -268,8 +268,19 @@ impl RunTrace {
         if time_ns > 0.0 { cost_ns / time_ns } else { 0.0 }
     }
 
+    /// `64 frames at 48000 Hz`.
+    pub fn frames(&self) -> String {
+        match (self.about.frames, self.about.rate_hz) {
+            (0, _) | (_, 0) => "frames not known".into(),
+            (frames, rate_hz) => format!("{frames} frames at {rate_hz} Hz"),
+        }
+    }
+
     /// The cost of the notes in words.
     pub fn cost(&self) -> String {
+        if self.about.span_cost_ns == 0 {
+            return "not known".into();
+        }
         let (each_ns, percent) = (self.about.span_cost_ns, 100.0 * self.cost_share());
         format!(
             "about {each_ns} ns per span, {percent:.2} % of the time of the threads in their blocks"

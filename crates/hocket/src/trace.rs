@@ -3,6 +3,7 @@
 mod attach;
 mod collect;
 mod format;
+mod from;
 mod system;
 
 use std::path::Path;
@@ -40,6 +41,9 @@ const EXPLANATIONS: usize = 5;
 /// [`Failure`].
 pub fn run(args: &TraceArgs) -> Result<Exit, Failure> {
     let format = Format::of(&args.output)?;
+    if let Some(from) = &args.from {
+        return from::run(args, from, format);
+    }
     match (args.attach, &args.session) {
         (Some(process), _) => attach::run(args, process, format),
         (None, Some(_)) if args.children || args.interrupts => {
@@ -49,7 +53,9 @@ pub fn run(args: &TraceArgs) -> Result<Exit, Failure> {
             )))
         }
         (None, Some(session)) => play(args, session, format),
-        (None, None) => Err(Failure::bad_input("name a session, or a program with --attach PID")),
+        (None, None) => Err(Failure::bad_input(
+            "name a session, a program with --attach PID, or a file with --from FILE",
+        )),
     }
 }
 
@@ -235,8 +241,11 @@ fn summary(run: &RunTrace) -> String {
     let about = &run.about;
     let interrupted = if run.interrupted { ", interrupted" } else { "" };
     let mut text = format!(
-        "{}: {} blocks of {} frames at {} Hz, {}{interrupted}\n",
-        about.session, run.played, about.frames, about.rate_hz, about.policy
+        "{}: {} blocks of {}, {}{interrupted}\n",
+        about.session,
+        run.played,
+        run.frames(),
+        about.policy
     );
     text += &format!("kept: {} blocks, {} spans\n", run.blocks.len(), run.spans());
     if run.lost_blocks > 0 {

@@ -8,6 +8,7 @@ mod words;
 
 mod audio;
 mod costs;
+mod cycles;
 mod dawproject;
 mod hosts;
 mod job;
@@ -22,6 +23,7 @@ mod record;
 mod recover;
 mod session;
 mod soundfont;
+mod switches;
 mod sysfs;
 mod tempo;
 mod topology;
@@ -43,10 +45,11 @@ const fn target(name: &'static str, check: fn(&[u8]), memory_mib: usize) -> Targ
 }
 
 /// All of them.
-pub const TARGETS: [Target; 19] = [
+pub const TARGETS: [Target; 21] = [
     // A compressed file of some kilobytes may hold minutes of silence.
     target("audio", audio::check, 1024),
     target("costs", costs::check, 64),
+    target("cycles", cycles::check, 256),
     // A text of some kilobytes may lay out its loops as hundreds of thousands of clips.
     target("dawproject", dawproject::check, 512),
     target("hosts", hosts::check, 64),
@@ -64,6 +67,8 @@ pub const TARGETS: [Target; 19] = [
     target("session", session::check, 512),
     // A file of some kilobytes may have hundreds of thousands of regions.
     target("soundfont", soundfont::check, 512),
+    // Each of 2048 CPUs may have a lane on the page.
+    target("switches", switches::check, 256),
     target("sysfs", sysfs::check, 256),
     target("tempo", tempo::check, 64),
     target("topology", topology::check, 256),

@@ -108,6 +108,26 @@ impl Tally {
         }
     }
 
+    /// Adds a thread that runs, of the program or not, and names it.
+    pub fn meet(&mut self, tid: i32, name: &str) {
+        let index = self.thread(tid);
+        if self.trace.threads[index as usize].tid == tid {
+            self.name_at(index, name);
+        }
+    }
+
+    /// Whether the thread that has this number belongs to the program.
+    pub fn is_member(&self, tid: i32) -> bool {
+        self.index.get(&tid).is_some_and(|index| self.trace.threads[*index as usize].is_member)
+    }
+
+    /// Notes that a thread ends: when it leaves its CPU, its number is free for another one.
+    pub fn ended(&mut self, tid: i32) {
+        if let Some(index) = self.index.get(&tid) {
+            self.states[*index as usize].has_ended = true;
+        }
+    }
+
     /// Threads that have no name yet, with their numbers. They may have ended meanwhile.
     pub fn nameless(&self) -> Vec<(u32, i32)> {
         let nameless = |(_, thread): &(u32, &ThreadSeen)| thread.name.is_empty() && thread.tid > 0;
@@ -164,11 +184,7 @@ impl Tally {
                     self.add_member(tid, process);
                 }
             }
-            Happened::Ended { tid } => {
-                if let Some(index) = self.index.get(&tid) {
-                    self.states[*index as usize].has_ended = true;
-                }
-            }
+            Happened::Ended { tid } => self.ended(tid),
             Happened::Interrupt { number, is_deferred, begins } => {
                 self.interrupt(cpu, at_ns, number, is_deferred, begins);
             }
@@ -316,7 +332,7 @@ impl Tally {
         for at in 0..self.on_cpus[cpu].siblings.len() {
             let sibling = self.on_cpus[cpu].siblings[at];
             if let Some((pair, ns)) = self.together(thread, stretch, sibling, false) {
-                pair.one_core_ns += ns;
+                pair.one_core_ns = pair.one_core_ns.saturating_add(ns);
             }
         }
         if !self.trace.threads[thread as usize].is_member {
@@ -325,7 +341,7 @@ impl Tally {
         for other in 0..self.on_cpus.len() {
             let is_of_core = other == cpu || self.on_cpus[cpu].siblings.contains(&other);
             if !is_of_core && let Some((pair, ns)) = self.together(thread, stretch, other, true) {
-                pair.elsewhere_ns += ns;
+                pair.elsewhere_ns = pair.elsewhere_ns.saturating_add(ns);
             }
         }
     }

@@ -71,7 +71,7 @@ fn summary(system: &SystemTrace, most: usize) -> String {
     if system.lost > 0 {
         let _ = writeln!(
             out,
-            "lost: {} records, because they came faster than Hocket read them; their time is in no sum",
+            "lost: {} records, because they came faster than they were read; their time is in no sum",
             system.lost
         );
     }

@@ -27,7 +27,7 @@ fn head(run: &RunTrace) -> String {
     let period = us(about.period_ns as i64);
     line("session", about.session.clone());
     line("policy", about.policy.clone());
-    line("blocks", format!("{} frames at {} Hz, period {period} µs", about.frames, about.rate_hz));
+    line("blocks", format!("{}, period {period} µs", run.frames()));
     let interrupted = if run.interrupted { ", interrupted" } else { "" };
     line("played", format!("{} blocks{interrupted}; misses: {}", run.played, run.misses));
     let which = match about.kept {

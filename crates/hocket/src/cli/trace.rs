@@ -20,6 +20,8 @@ Examples:
   hocket trace sessions/band.toml --schedule lists --frames 128 -o trace.json
   hocket trace sessions/band.toml --on-miss --system -o misses.html
   hocket trace --attach 4711 --length 5 -o threads.html
+  hocket trace --from JackEngineProfiling.log -o jack.html
+  perf script -i perf.data | hocket trace --from - --threads jackd -o threads.html
 
 The ending of FILE chooses the format:
   .html            a page of its own, for any browser
@@ -31,19 +33,34 @@ It plays on the virtual device: a real clock and a real deadline, but no sound.
 
 With --attach it plays nothing. It watches the threads of a program that runs: where and when each ran, who ran beside
 it, who woke it and who had its CPU. The program is not stopped or changed. It needs CAP_PERFMON, or
-kernel.perf_event_paranoid=-1; without, it sees when threads of your own programs ran, and no others.")]
+kernel.perf_event_paranoid=-1; without, it sees when threads of your own programs ran, and no others.
+
+With --from it shows the same of a file that `perf script` prints after `perf sched record`, of ftrace's
+/sys/kernel/tracing/trace, or of what `trace-cmd report` prints. Of what `pw-profiler -J` prints, of PipeWire's profiler.log
+and of JackEngineProfiling.log it shows the cycles as blocks, with a lane for each client.")]
 pub struct TraceArgs {
     /// The session file or .dawproject; `-` reads a session from standard input.
-    #[arg(value_name = "SESSION", required_unless_present = "attach")]
+    #[arg(value_name = "SESSION", required_unless_present_any = ["attach", "from"])]
     pub session: Option<PathBuf>,
     /// Plays nothing, and watches the threads of the program with this process number instead.
-    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..), conflicts_with_all = [
+    #[arg(long, value_name = "PID", group = "watched", value_parser = clap::value_parser!(i32).range(1..), conflicts_with_all = [
         "session", "blocks", "on_miss", "system", "frames", "rate", "workers", "schedule", "policy", "wait",
         "seat_wait", "disturb", "priority", "max_misses", "strict",
     ])]
     pub attach: Option<i32>,
-    /// Watches the processes that the program has started or starts, too.
-    #[arg(long, requires = "attach")]
+    /// Plays nothing, and reads what perf sched, ftrace, trace-cmd, PipeWire's or JACK's profiler wrote as text; `-` reads
+    /// standard input.
+    #[arg(long, value_name = "FILE", group = "watched", conflicts_with_all = [
+        "session", "blocks", "on_miss", "system", "frames", "rate", "workers", "schedule", "policy", "wait",
+        "seat_wait", "disturb", "priority", "max_misses", "strict", "attach", "length", "interrupts",
+    ])]
+    pub from: Option<PathBuf>,
+    /// With --from: the threads that make up the program, by the number of a thread or process, or a part of a name; several
+    /// have commas between them [default: every thread].
+    #[arg(long, value_name = "LIST", requires = "from", value_delimiter = ',', value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub threads: Vec<String>,
+    /// Watches the processes that the program has started or starts, too. With --from: the threads that its threads start.
+    #[arg(long, requires = "watched")]
     pub children: bool,
     /// Records the interrupts on each CPU, too.
     #[arg(long, requires = "attach")]

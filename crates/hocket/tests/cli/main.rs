@@ -41,6 +41,7 @@ mod site;
 mod site_pages;
 mod trace;
 mod attach;
+mod from_text;
 mod counters;
 mod alsa;
 mod sentry;

@@ -1,0 +1,93 @@
+//! Lines of bounded length.
+
+use std::io::BufRead;
+
+use super::ReadError;
+use super::error::check_first;
+
+/// Reads line by line, and holds one at a time.
+pub(crate) struct Lines<R> {
+    text: R,
+    longest: usize,
+    number: u64,
+    held: Vec<u8>,
+}
+
+/// One line.
+pub(crate) struct TextLine<'a> {
+    /// From 1 on.
+    pub number: u64,
+    /// Without its end; the beginning of a line that is too long.
+    pub bytes: &'a [u8],
+    /// Whether it is too long.
+    pub is_cut: bool,
+}
+
+impl<R: BufRead> Lines<R> {
+    /// Keeps `longest` bytes of a line.
+    pub fn new(text: R, longest: usize) -> Lines<R> {
+        Lines { text, longest, number: 0, held: Vec::new() }
+    }
+
+    /// The number of the last line.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The next line; `None` after the last one.
+    pub fn next(&mut self) -> Result<Option<TextLine<'_>>, ReadError> {
+        self.held.clear();
+        let (mut is_cut, mut is_some) = (false, false);
+        loop {
+            let ready = match self.text.fill_buf() {
+                Ok(ready) => ready,
+                Err(why) if why.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(why) => {
+                    return Err(ReadError::Io { line: self.number + 1, why: why.to_string() });
+                }
+            };
+            if ready.is_empty() {
+                break;
+            }
+            is_some = true;
+            let end = ready.iter().position(|byte| *byte == b'\n');
+            let part = &ready[..end.unwrap_or(ready.len())];
+            let kept = part.len().min(self.longest - self.held.len());
+            self.held.extend_from_slice(&part[..kept]);
+            is_cut |= kept < part.len();
+            // What is no text may have no line's end.
+            if self.number == 0 {
+                check_first(&self.held)?;
+            }
+            let used = part.len() + usize::from(end.is_some());
+            self.text.consume(used);
+            if end.is_some() {
+                break;
+            }
+        }
+        self.number += u64::from(is_some);
+        let line = TextLine { number: self.number, bytes: &self.held, is_cut };
+        Ok(is_some.then_some(line))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::BufReader;
+
+    use super::*;
+
+    const LONGEST: usize = 100;
+
+    #[test]
+    fn a_long_line_is_cut_and_the_next_one_is_whole() {
+        let text = format!("a\n{}\n\nend", "x".repeat(3 * LONGEST));
+        // A small buffer, so that lines come in pieces.
+        let mut lines = Lines::new(BufReader::with_capacity(7, text.as_bytes()), LONGEST);
+        let mut found = Vec::new();
+        while let Some(line) = lines.next().unwrap() {
+            found.push((line.number, line.bytes.len(), line.is_cut));
+        }
+        assert_eq!(found, [(1, 1, false), (2, LONGEST, true), (3, 0, false), (4, 3, false)]);
+    }
+}
