@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use hocket_devices::jack::{Place, TransportState};
 use hocket_devices::{Bundle, Channels, Connect, Device, End, JackError, ServerTransport};
 use hocket_engine::session::LoopPoints;
-use hocket_engine::time::TimeBase;
+use hocket_engine::time::{TempoMap, TimeBase};
 use hocket_engine::{Block, Engine, Fusing, Graph, Node, NodeKind, Ports, Prepared, Processor};
 
 use super::jackd::sentry::{OtherClient, ROLLING, STARTING, STOPPED, SongCycle, counter};
@@ -294,4 +294,32 @@ fn the_port_says_where_each_cycle_began_also_where_the_loop_begins_anew() {
         passes += usize::from(frame == 0);
     }
     assert!(passes >= 8, "{passes} passes");
+}
+
+#[test]
+fn a_midi_clock_begins_anew_with_the_loop_and_allocates_nothing() {
+    let _alone = alone();
+    const NAME: &str = "a_midi_clock_begins_anew_with_the_loop_and_allocates_nothing";
+    let Some(server) = Server::start(NAME, RATE_HZ, CYCLE, Mode::WaitsForClients) else { return };
+    let mut device = open(&server.name, Connect::No).unwrap();
+    let map = Arc::new(TempoMap::constant(RATE_HZ, 120.0).unwrap());
+    let sent = device.send_clock(Arc::clone(&map));
+    device.prepare(&Channels::default()).unwrap();
+    // Five passes of the loop of 0.1 s, with a pulse in each thousandth frame; blocks as long as cycles, and shorter ones.
+    for (run, frames) in (1..).zip([CYCLE, 48]) {
+        let observer = Counts { left: 24_000, blocks: Arc::new(AtomicU64::new(0)) };
+        device.play(engine(frames), observer, &AtomicBool::new(false)).unwrap();
+        assert_eq!((sent.pulses.get(), sent.starts.get()), (run * 25, run * 5));
+        assert_eq!((sent.no_room.get(), sent.beyond.get()), (0, 0));
+    }
+    assert_eq!(sentry::allocations(), 0, "the server's thread allocates");
+    drop(device);
+    // Without a clock, the song of a follower stands still.
+    let mut device = open(&server.name, Connect::No).unwrap();
+    let followed = device.follow_clock(map);
+    device.prepare(&Channels::default()).unwrap();
+    let observer = Counts { left: 24_000, blocks: Arc::new(AtomicU64::new(0)) };
+    let played = device.play(engine(CYCLE), observer, &AtomicBool::new(false)).unwrap();
+    assert_eq!((played.engine.transport().position(), followed.pulses.get()), (0, 0));
+    assert_eq!(sentry::allocations(), 0, "the server's thread allocates");
 }
