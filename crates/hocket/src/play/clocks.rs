@@ -86,7 +86,7 @@ impl Clocks {
             }
             if clock.other_tempo.get() > 0 && !has_other_tempo {
                 has_other_tempo = true;
-                tell(format_args!("warning: {}", self.tempos(clock)));
+                tell(format_args!("warning: MIDI clock: {}", self.tempos(clock)));
             }
             let waits_at = clock.waits_at();
             if waits_at != place {
