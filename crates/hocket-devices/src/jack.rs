@@ -9,18 +9,21 @@
 //! client leaves the server: `jack_deactivate` may cancel the server's thread in the midst of a callback.
 //!
 //! A client may follow the server's transport ([`Jack::follow_transport`]). Each cycle then begins with a question to the
-//! server, and the engine's own commands take the song there.
+//! server, and the engine's own commands take the song there. Or it follows the place of another song, or a MIDI clock, through a port
+//! ([`Jack::follow_port`], [`Jack::follow_clock`]).
 
 #[allow(unsafe_code)]
 mod libjack;
 mod player;
 mod server_transport;
 mod song_place;
+mod midi_clock;
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, TryLockError};
 use std::time::{Duration, Instant};
 
+use hocket_engine::time::TempoMap;
 use hocket_engine::{Control, Engine, FollowReport, Following, ThreadReport};
 use hocket_machine::clock::monotonic_ns;
 
@@ -29,6 +32,8 @@ pub use crate::wiring::Connect;
 use crate::{BlockObserver, Channels, Device, DeviceError, End, Format, Latency, Played, Ready};
 use libjack::{Client, Direction, Kind, Side};
 pub use libjack::{Place, TransportAt, TransportState};
+pub use midi_clock::{ClockFollowed, ClockSent, Count};
+use midi_clock::{ClockFollower, ClockSender};
 use player::Player;
 pub use server_transport::ServerTransport;
 
@@ -38,6 +43,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 const PATIENCE: Duration = Duration::from_secs(30);
 /// A connection holds from the cycle after the next one at the latest.
 const CYCLES_TO_CONNECT: u64 = 3;
+/// The second cycle from now on is a whole one.
+const CYCLES_TO_STOP: u64 = 2;
 /// `JackServerFailed`.
 const SERVER_FAILED: i32 = 0x10;
 /// `JackServerError`, `JackShmFailure`, `JackVersionError`.
@@ -116,19 +123,33 @@ struct Slot<O> {
     player: Mutex<Option<Player<O>>>,
     /// The control thread wants the mutex. Relaxed: it publishes nothing, the mutex does.
     wanted: AtomicBool,
+    /// Receivers of the MIDI clock run. Relaxed: only the server's thread uses it.
+    clock_runs: AtomicBool,
 }
 
 impl<O: BlockObserver> Slot<O> {
     /// One cycle. Thread: the server's. Never waits.
     fn cycle(&self, cycle: libjack::Cycle, ports: &mut libjack::OpenPorts<'_>) {
         if self.wanted.load(Relaxed) {
-            return ports.silence_from(0);
+            return self.rest(ports);
         }
         match self.player.try_lock() {
-            Ok(mut player) if player.is_some() => {
-                player.iter_mut().for_each(|player| player.cycle(cycle, ports));
-            }
-            _ => ports.silence_from(0),
+            Ok(mut player) => match player.as_mut().filter(|player| !player.is_done()) {
+                Some(player) => {
+                    player.cycle(cycle, ports);
+                    self.clock_runs.store(player.clock_runs(), Relaxed);
+                }
+                None => self.rest(ports),
+            },
+            Err(_) => self.rest(ports),
+        }
+    }
+
+    /// A cycle without an engine. Those that follow its clock are to stop.
+    fn rest(&self, ports: &mut libjack::OpenPorts<'_>) {
+        ports.silence_from(0);
+        if self.clock_runs.load(Relaxed) && ports.send(CLOCK_PORT, 0, &[midi_clock::STOP]) {
+            self.clock_runs.store(false, Relaxed);
         }
     }
 
@@ -163,6 +184,7 @@ pub struct Jack<O: BlockObserver> {
     slot: Arc<Slot<O>>,
     inputs: Inputs,
     place: PlacePort,
+    clocks: Clocks,
 }
 
 /// Whether the client has a port for the song's place.
@@ -175,6 +197,31 @@ enum PlacePort {
 
 /// The name of the port for the song's place.
 const PLACE: &str = "transport";
+/// The names of the ports for MIDI clocks, out and in.
+const CLOCKS: [&str; 2] = ["clock_out", "clock_in"];
+/// The number of the first among the MIDI outputs: there is no other.
+const CLOCK_PORT: usize = 0;
+
+/// The MIDI clocks of a client: tempos of the session, and counts.
+#[derive(Debug, Default)]
+struct Clocks {
+    /// Sends one.
+    sent: Option<(Arc<TempoMap>, Arc<ClockSent>)>,
+    /// Follows one.
+    followed: Option<(Arc<TempoMap>, Arc<ClockFollowed>)>,
+}
+
+impl Clocks {
+    fn sender(&self) -> Option<ClockSender> {
+        let (map, counts) = self.sent.as_ref()?;
+        Some(ClockSender::new(Arc::clone(map), Arc::clone(counts)))
+    }
+
+    fn follower(&self) -> Option<ClockFollower> {
+        let (map, counts) = self.followed.as_ref()?;
+        Some(ClockFollower::new(Arc::clone(map), Arc::clone(counts)))
+    }
+}
 
 /// What the ports of the engine's inputs are for.
 #[derive(Debug, Clone, Default)]
@@ -187,6 +234,10 @@ struct Inputs {
     place_out: Option<usize>,
     /// The input port that says where it has to be.
     place_in: Option<usize>,
+    /// The MIDI output that sends the clock.
+    clock_out: Option<usize>,
+    /// The MIDI input that brings one.
+    clock_in: Option<usize>,
 }
 
 impl Inputs {
@@ -197,6 +248,8 @@ impl Inputs {
             midi: with_events.map(|(number, _)| number).collect(),
             place_out: None,
             place_in: None,
+            clock_out: None,
+            clock_in: None,
         }
     }
 }
@@ -245,13 +298,18 @@ impl<O: BlockObserver> Jack<O> {
         let server = options.server.as_ref();
         let client = Client::open(functions, name, server.map(String::as_str))
             .map_err(|error| refused(error.0, server_name(server)))?;
-        let slot = Slot { player: Mutex::new(None), wanted: AtomicBool::new(false) };
+        let slot = Slot {
+            player: Mutex::new(None),
+            wanted: AtomicBool::new(false),
+            clock_runs: AtomicBool::new(false),
+        };
         Ok(Jack {
             client,
             options,
             slot: Arc::new(slot),
             inputs: Inputs::default(),
             place: PlacePort::None,
+            clocks: Clocks::default(),
         })
     }
 
@@ -276,6 +334,28 @@ impl<O: BlockObserver> Jack<O> {
     /// Call it before [`Device::prepare`]. It is connected to nothing.
     pub fn follow_port(&mut self) {
         self.place = PlacePort::Follows;
+    }
+
+    /// Adds a MIDI output `clock_out` that sends the song's clock: 24 messages per quarter note of `map`, each in its frame,
+    /// and start, continue, stop and song position where the song is started, stopped and moved. When [`Device::play`] has
+    /// ended, a stop is sent. Call it before [`Device::prepare`]. It is connected to nothing.
+    ///
+    /// `map`: the tempos of the song, at the server's rate. Returns what is counted while it plays.
+    pub fn send_clock(&mut self, map: Arc<TempoMap>) -> Arc<ClockSent> {
+        let counts = Arc::new(ClockSent::default());
+        self.clocks.sent = Some((map, Arc::clone(&counts)));
+        counts
+    }
+
+    /// Adds a MIDI input `clock_in`, and the engine's song is started, stopped and moved by the MIDI clock that it brings, each
+    /// in the frame of its message. The song keeps its own tempos; the clock's are measured. Without a clock it stands still.
+    /// The song's own loop is off. Call it before [`Device::prepare`]. It is connected to nothing.
+    ///
+    /// `map`: the tempos of the song, at the server's rate. Returns what is counted while it plays.
+    pub fn follow_clock(&mut self, map: Arc<TempoMap>) -> Arc<ClockFollowed> {
+        let counts = Arc::new(ClockFollowed::default());
+        self.clocks.followed = Some((map, Arc::clone(&counts)));
+        counts
     }
 
     /// The name that the server gave.
@@ -460,6 +540,15 @@ impl<O: BlockObserver> Device<O> for Jack<O> {
                 self.inputs.place_in = Some(inputs.len());
             }
         }
+        let [out, back] = CLOCKS.map(|name| [name.to_owned()]);
+        if self.clocks.sent.is_some() {
+            register(&mut self.client, &out, Kind::Midi, Direction::Output)?;
+            self.inputs.clock_out = Some(CLOCK_PORT);
+        }
+        if self.clocks.followed.is_some() {
+            register(&mut self.client, &back, Kind::Midi, Direction::Input)?;
+            self.inputs.clock_in = Some(midi.len());
+        }
         let slot = Arc::clone(&self.slot);
         let process = Box::new(move |cycle, ports: &mut libjack::OpenPorts<'_>| {
             slot.cycle(cycle, ports);
@@ -499,8 +588,13 @@ impl<O: BlockObserver> Device<O> for Jack<O> {
         let following = engine.follow_leader().map_err(|why| JackError::Follow(why.to_string()))?;
         let done = Arc::new(AtomicBool::new(false));
         let events = Arc::clone(self.client.events());
-        let player =
-            Player::new(engine, observer, self.inputs.clone(), (events, Arc::clone(&done)));
+        let player = Player::new(
+            engine,
+            observer,
+            self.inputs.clone(),
+            &self.clocks,
+            (events, Arc::clone(&done)),
+        );
         let lost = || JackError::Ended("the JACK server's thread hangs inside the engine".into());
         self.slot.exchange(Some(player)).ok_or_else(lost)?;
         let end = self.watch(blocks, &done, stop);
@@ -510,6 +604,10 @@ impl<O: BlockObserver> Device<O> for Jack<O> {
             std::mem::forget(following);
             return Err(lost().into());
         };
+        if self.clocks.sent.is_some() && !matches!(end, End::DeviceEnded(_)) {
+            // A whole cycle, in which the clock is stopped. A server that ends meanwhile stops it, too.
+            let _ = self.await_cycles(CYCLES_TO_STOP);
+        }
         let xruns = player.attribution.end(monotonic_ns(), self.client.events().xruns());
         let report = following.report();
         let protection = following.others.summary();

@@ -1,5 +1,6 @@
 //! `hocket play`: a session in real time, and why blocks were late.
 
+mod clocks;
 mod costs;
 mod dashboard;
 mod device;
@@ -48,6 +49,7 @@ use crate::restarts::Restarts;
 use crate::takes::{self, Takes, Wanted};
 use crate::written::{Parts, wrote};
 use additions::Additions;
+use clocks::Clocks;
 use dashboard::Screen;
 pub(crate) use dashboard::leave;
 use device::Chosen;
@@ -118,6 +120,7 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     if args.send_transport {
         chosen.send_transport();
     }
+    let clocks = Clocks::of(args, &mut chosen, &loaded)?;
     let length = wanted_frames(args.length, &loaded)?;
     let follows = args.transport != TransportArg::Own;
     // Another transport may pass the song's end and come back.
@@ -136,6 +139,7 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     tell_ready(&sound, &ready);
     leads.iter().for_each(|server| following::tell(server, &loaded));
     following::tell_ports(args);
+    clocks.tell_ports(&loaded);
     let showing = Showing::of(args)?;
     let until = showing.until(args, length);
     // What the user prolongs is recorded, too.
@@ -150,6 +154,7 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
         osc,
         page,
         leads,
+        clocks,
         transport: args.transport,
         stop: &stop,
     };
@@ -423,6 +428,8 @@ struct Run<'a> {
     page: Option<Page>,
     /// The transport that the song follows; `None`: its own.
     leads: Option<ServerTransport>,
+    /// MIDI clocks that are sent and followed.
+    clocks: Clocks,
     /// Which transport that is.
     transport: TransportArg,
     stop: &'a AtomicBool,
@@ -509,6 +516,11 @@ fn play(
             let live: &Live = &live;
             scope.spawn(move || following::read_ahead(server, loaded, live))
         });
+        let clocks = &run.clocks;
+        let clock = clocks.follows().then(|| {
+            let live: &Live = &live;
+            scope.spawn(move || clocks.watch(loaded, live))
+        });
         let ending = Ending(&live);
         let played = device.play(engine, notes, stop).map(|mut played| {
             played.observer.recorder.end_run();
@@ -516,7 +528,8 @@ fn play(
         });
         drop(ending);
         // If one panicked, it has said so; what the leader counted is there still.
-        let _ = (shower.join(), reader.map(|reader| reader.join()));
+        let _ =
+            (shower.join(), reader.map(|reader| reader.join()), clock.map(|clock| clock.join()));
         let heard = osc.and_then(|osc| osc.join().ok());
         let served = page.and_then(|page| page.join().ok());
         (watcher.join().ok(), heard, served, played)
@@ -536,6 +549,7 @@ fn play(
         session: loaded.session.name.clone(),
         sound: run.sound,
         transport,
+        clocks: run.clocks,
         frames: engine.settings().frames,
         rate_hz: loaded.rate_hz,
         deadline_ns: engine.settings().period().as_nanos() as u64,

@@ -9,9 +9,10 @@ use hocket_engine::time::{
 use hocket_engine::{Engine, period_ns, rows};
 use hocket_machine::clock::monotonic_ns;
 
-use super::Inputs;
 use super::libjack::{Cycle, Events, OpenPorts, TransportState};
+use super::midi_clock::{ClockFollower, ClockSender};
 use super::song_place::SongPlace;
+use super::{Clocks, Inputs};
 use crate::BlockObserver;
 use crate::xruns::{Attribution, Took};
 
@@ -28,6 +29,8 @@ pub(super) struct Player<O> {
     pub(super) observer: O,
     pub(super) attribution: Attribution,
     inputs: Inputs,
+    sends_clock: Option<ClockSender>,
+    follows_clock: Option<ClockFollower>,
     events: Arc<Events>,
     /// The observer has had enough.
     done: Arc<AtomicBool>,
@@ -41,11 +44,34 @@ impl<O: BlockObserver> Player<O> {
         engine: Engine,
         observer: O,
         inputs: Inputs,
+        clocks: &Clocks,
         (events, done): (Arc<Events>, Arc<AtomicBool>),
     ) -> Player<O> {
         let attribution = Attribution::since(events.xruns());
         let rate_hz = engine.settings().rate_hz;
-        Player { engine, observer, attribution, inputs, events, done, next_frame: None, rate_hz }
+        Player {
+            engine,
+            observer,
+            attribution,
+            inputs,
+            sends_clock: clocks.sender(),
+            follows_clock: clocks.follower(),
+            events,
+            done,
+            next_frame: None,
+            rate_hz,
+        }
+    }
+
+    /// Whether those that follow the clock believe that the song plays.
+    pub(super) fn clock_runs(&self) -> bool {
+        self.sends_clock.as_ref().is_some_and(ClockSender::runs)
+    }
+
+    /// The observer has had enough: nothing else comes of it.
+    pub(super) fn is_done(&self) -> bool {
+        // Relaxed: the flag publishes nothing. The player itself goes through the mutex.
+        self.done.load(Relaxed)
     }
 
     fn ns(&self, frames: usize) -> u64 {
@@ -57,7 +83,7 @@ impl<O: BlockObserver> Player<O> {
     ///
     /// Thread: the server's. No allocation, no wait; system calls are the engine's.
     pub(super) fn cycle(&mut self, cycle: Cycle, ports: &mut OpenPorts<'_>) {
-        if self.done.load(Relaxed) {
+        if self.is_done() {
             return ports.silence_from(0);
         }
         let called_ns = monotonic_ns();
@@ -67,6 +93,8 @@ impl<O: BlockObserver> Player<O> {
         if let Some(port) = self.inputs.place_in {
             self.follow_port(ports.input(port));
         }
+        self.follow_clock(ports, cycle.frames);
+        self.sends_clock.iter_mut().for_each(ClockSender::begin_cycle);
         let mut skipped = self.skipped(&cycle);
         self.bring_in_events(ports, cycle.frames);
         let (mut from, mut period, mut place) = (0, None, None);
@@ -81,6 +109,7 @@ impl<O: BlockObserver> Player<O> {
             // Told with the block behind the gap, because the one before it is over.
             times.skipped = std::mem::take(&mut skipped);
             self.put_out(ports, from, wanted);
+            self.send_clock(ports, from);
             place = place.or_else(|| self.place());
             from += wanted;
             period = Some(period.map_or(times, |before| crate::joined(before, &times)));
@@ -126,6 +155,30 @@ impl<O: BlockObserver> Player<O> {
         let here = self.engine.transport().position();
         let place = SongPlace::read(row).unwrap_or(SongPlace { frame: here, plays: false });
         self.follow(place.frame, place.plays);
+    }
+
+    /// Has the song do what the clock says, each message in its frame.
+    fn follow_clock(&mut self, ports: &OpenPorts<'_>, frames: usize) {
+        let (Some(port), Some(clock)) = (self.inputs.clock_in, &self.follows_clock) else { return };
+        let (song, plays) = (self.engine.transport(), clock.plays());
+        let (here, begun) = (song.position(), song.steady_frame());
+        // A command that found no room is made up for here.
+        self.follow(here, plays);
+        let (Some(clock), engine) = (&mut self.follows_clock, &mut self.engine) else { return };
+        let mut transport = |command| engine.command(command).is_ok();
+        let last = frames.saturating_sub(1) as u32;
+        ports.messages(port, |frame, bytes| {
+            clock.message(begun + u64::from(frame.min(last)), bytes, &mut transport);
+        });
+        clock.time_passes(begun + u64::from(last), &mut transport);
+    }
+
+    /// Sends the clock of the last block, which begins at this frame of the cycle.
+    fn send_clock(&mut self, ports: &mut OpenPorts<'_>, from: usize) {
+        if let (Some(port), Some(clock)) = (self.inputs.clock_out, &mut self.sends_clock) {
+            let mut send = |frame, message: &[u8]| ports.send(port, frame, message);
+            clock.block(from as u32, self.engine.segments(), &mut send);
+        }
     }
 
     /// Where the song was at the last block's first frame.

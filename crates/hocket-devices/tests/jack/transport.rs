@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use hocket_devices::jack::{Place, TransportState};
 use hocket_devices::{Bundle, Channels, Connect, Device, End, JackError, ServerTransport};
 use hocket_engine::session::LoopPoints;
-use hocket_engine::time::TimeBase;
+use hocket_engine::time::{TempoMap, TimeBase};
 use hocket_engine::{Block, Engine, Fusing, Graph, Node, NodeKind, Ports, Prepared, Processor};
 
 use super::jackd::sentry::{OtherClient, ROLLING, STARTING, STOPPED, SongCycle, counter};
@@ -294,4 +294,98 @@ fn the_port_says_where_each_cycle_began_also_where_the_loop_begins_anew() {
         passes += usize::from(frame == 0);
     }
     assert!(passes >= 8, "{passes} passes");
+}
+
+#[test]
+fn a_midi_clock_begins_anew_with_the_loop_and_allocates_nothing() {
+    let _alone = alone();
+    const NAME: &str = "a_midi_clock_begins_anew_with_the_loop_and_allocates_nothing";
+    let Some(server) = Server::start(NAME, RATE_HZ, CYCLE, Mode::WaitsForClients) else { return };
+    let mut device = open(&server.name, Connect::No).unwrap();
+    let map = Arc::new(TempoMap::constant(RATE_HZ, 120.0).unwrap());
+    let sent = device.send_clock(Arc::clone(&map));
+    device.prepare(&Channels::default()).unwrap();
+    // Five passes of the loop of 0.1 s, with a pulse in each thousandth frame; blocks as long as cycles, and shorter ones.
+    for (run, frames) in (1..).zip([CYCLE, 48]) {
+        let observer = Counts { left: 24_000, blocks: Arc::new(AtomicU64::new(0)) };
+        device.play(engine(frames), observer, &AtomicBool::new(false)).unwrap();
+        assert_eq!((sent.pulses.get(), sent.starts.get()), (run * 25, run * 5));
+        assert_eq!((sent.no_room.get(), sent.beyond.get()), (0, 0));
+    }
+    assert_eq!(sentry::allocations(), 0, "the server's thread allocates");
+    drop(device);
+    // Without a clock, the song of a follower stands still.
+    let mut device = open(&server.name, Connect::No).unwrap();
+    let followed = device.follow_clock(map);
+    device.prepare(&Channels::default()).unwrap();
+    let observer = Counts { left: 24_000, blocks: Arc::new(AtomicU64::new(0)) };
+    let played = device.play(engine(CYCLE), observer, &AtomicBool::new(false)).unwrap();
+    assert_eq!((played.engine.transport().position(), followed.pulses.get()), (0, 0));
+    assert_eq!(sentry::allocations(), 0, "the server's thread allocates");
+}
+
+#[test]
+fn a_song_that_follows_a_clock_is_where_the_song_is_that_sends_it() {
+    /// Frames of a sixteenth at 120 quarter notes per minute.
+    const SIXTEENTH: u32 = 6_000;
+    let _alone = alone();
+    const NAME: &str = "a_song_that_follows_a_clock_is_where_the_song_is_that_sends_it";
+    let Some(server) = Server::start(NAME, RATE_HZ, CYCLE, Mode::WaitsForClients) else { return };
+    let other = server.client("other", (2, 0), ROOM);
+    let map = Arc::new(TempoMap::constant(RATE_HZ, 120.0).unwrap());
+    let [mut lead, mut after] = [(); 2].map(|()| open(&server.name, Connect::No).unwrap());
+    let _transport = lead.follow_transport(false);
+    let sent = lead.send_clock(Arc::clone(&map));
+    let followed = after.follow_clock(map);
+    for (device, input) in [(&mut lead, "other:in_1"), (&mut after, "other:in_2")] {
+        let outputs = vec![Bundle { name: "main".into(), channels: 2, events: false }];
+        device.prepare(&Channels { outputs, inputs: Vec::new() }).unwrap();
+        other.connect(&format!("{}:main_1", device.client_name()), input);
+    }
+    let ports = (lead.client_name() + ":clock_out", after.client_name() + ":clock_in");
+    other.connect(&ports.0, &ports.1);
+    await_cycles(&other);
+    let stops = [const { AtomicBool::new(false) }; 2];
+    std::thread::scope(|scope| {
+        let ending = [Ending(&stops[0]), Ending(&stops[1])];
+        let observer = || Counts { left: u64::MAX, blocks: Arc::new(AtomicU64::new(0)) };
+        let (first, second) = (observer(), observer());
+        // The follower's blocks are shorter than cycles.
+        scope.spawn(|| after.play(engine(48), second, &stops[1]).map(drop).unwrap());
+        scope.spawn(|| lead.play(engine(CYCLE), first, &stops[0]).map(drop).unwrap());
+        await_cycles(&other);
+        other.locate(16 * SIXTEENTH);
+        await_standing(&other, STOPPED, 16 * SIXTEENTH);
+        other.start();
+        await_rolling(&other, 16 * SIXTEENTH);
+        other.locate(50 * SIXTEENTH);
+        await_rolling(&other, 50 * SIXTEENTH);
+        other.locate(0);
+        await_rolling(&other, 0);
+        // Between two sixteenths, and on behind the next one.
+        other.locate(52 * SIXTEENTH + 1);
+        wait_until("the next sixteenth", || {
+            (54 * SIXTEENTH..100 * SIXTEENTH).contains(&other.transport().1)
+        });
+        // The sender ends while its song plays.
+        let [lead_ends, after_ends] = ending;
+        drop(lead_ends);
+        wait_until("the last stop", || followed.stops.get() > sent.stops.get());
+        await_cycles(&other);
+        drop(after_ends);
+    });
+    assert_eq!(sentry::allocations(), 0, "the server's thread allocates");
+    assert_eq!((followed.lost.get(), followed.ignored.get(), followed.no_room.get()), (0, 0, 0));
+    assert_eq!((followed.most_apart.get(), followed.other_tempo.get()), (0, 0));
+    assert_eq!(
+        (followed.pulses.get(), followed.starts.get()),
+        (sent.pulses.get(), sent.starts.get())
+    );
+    drop((lead, after));
+    let rows = other.end();
+    let differs = |(_, (lead, after)): &(usize, (&f32, &f32))| lead != after;
+    let apart: Vec<_> = (0..).zip(rows[0].iter().zip(&rows[1])).filter(differs).collect();
+    assert_eq!(apart.len(), SIXTEENTH as usize - 1, "until the next sixteenth, and nowhere else");
+    assert!(apart.iter().all(|(_, (_, after))| **after == 0.0));
+    assert!(rows[1].iter().filter(|sample| **sample != 0.0).count() > 10_000);
 }

@@ -495,7 +495,15 @@ impl Engine {
     ///
     /// Thread: leader, between blocks. Cost: one read.
     pub fn first_segment(&self) -> Option<&Segment> {
-        self.leader.segments().as_slice().first()
+        self.segments().first()
+    }
+
+    /// Where the song was in the last block, piece by piece: [`Engine::first_segment`] and what came behind it in the same
+    /// block. Empty before the first block.
+    ///
+    /// Thread: leader, between blocks. Cost: one read.
+    pub fn segments(&self) -> &[Segment] {
+        self.leader.segments().as_slice()
     }
 
     /// Plays, stops, locates or loops, from the next block on. For leaders; other threads use

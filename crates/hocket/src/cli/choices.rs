@@ -146,6 +146,8 @@ pub enum TransportArg {
     Jack,
     /// That of another Hocket, which `--send-transport` brings to the input port `transport`.
     Port,
+    /// That of a program or a device whose MIDI clock comes to the input port `clock_in`. The song keeps its own tempo.
+    Clock,
 }
 
 impl TransportArg {
@@ -155,6 +157,7 @@ impl TransportArg {
             TransportArg::Own => "own",
             TransportArg::Jack => "jack",
             TransportArg::Port => "port",
+            TransportArg::Clock => "clock",
         }
     }
 }

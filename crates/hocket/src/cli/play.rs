@@ -21,6 +21,7 @@ Examples:
   hocket play sessions/band.toml --length 10
   hocket play sessions/band.toml --device jack --client band
   hocket play sessions/band.toml --device jack --transport jack
+  hocket play sessions/band.toml --device jack --transport jack --send-clock
   hocket play sessions/band.toml --device alsa:hw:0 --frames 128
   hocket play sessions/band.toml --schedule auto --frames 128 --max-misses 0
   hocket play sessions/worst-case-8.toml --length 60 --json > run.json
@@ -48,13 +49,17 @@ pub struct PlayArgs {
     /// The name of the client on JACK.
     #[arg(long, value_name = "NAME", default_value = PlayArgs::CLIENT)]
     pub client: String,
-    /// Which transport decides when the song plays, and where. `jack` and `port` need `--device jack`, and without --length
-    /// the run has no end. With `jack`, keys and OSC ask the server; with `port`, they cannot move the song.
+    /// Which transport decides when the song plays, and where. All but `own` need `--device jack`, and without --length
+    /// the run has no end. With `jack`, keys and OSC ask the server; with `port` and `clock`, they cannot move the song.
     #[arg(long, value_enum, default_value_t = TransportArg::Own)]
     pub transport: TransportArg,
     /// Adds an output port `transport` on JACK that says where the song is, for `--transport port` of another Hocket.
     #[arg(long)]
     pub send_transport: bool,
+    /// Adds a MIDI output `clock_out` on JACK that sends a MIDI clock: 24 messages per quarter note while the song plays, and
+    /// start, continue, stop and song position.
+    #[arg(long)]
+    pub send_clock: bool,
     /// Block length in frames [default: 64, on alsa 256; a JACK server decides itself].
     #[arg(long, value_name = "N")]
     pub frames: Option<u32>,

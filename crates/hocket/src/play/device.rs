@@ -220,14 +220,15 @@ fn check_transport(args: &PlayArgs, named: Option<&Named>) -> Result<(), Failure
             "--send-transport and --transport port: a song that follows a port sends none; take one of the two out",
         ));
     }
-    let option = match (args.transport, args.send_transport) {
-        (TransportArg::Own, false) => return Ok(()),
-        (TransportArg::Own, true) => {
+    let option = match args.transport {
+        TransportArg::Own if args.send_transport => {
             "--send-transport: only the device jack has this port".to_owned()
         }
-        (other, _) => {
-            format!("--transport {}: only the device jack has this transport", other.name())
+        TransportArg::Own if args.send_clock => {
+            "--send-clock: only the device jack has this port".to_owned()
         }
+        TransportArg::Own => return Ok(()),
+        other => format!("--transport {}: only the device jack has this transport", other.name()),
     };
     if named.is_some_and(|named| named.name == JACK) {
         return Ok(());

@@ -7,6 +7,7 @@ use hocket_machine::memory::LockReport;
 use hocket_plugins::isolate::Report;
 use serde_json::{Value, json};
 
+use super::clocks::Clocks;
 use super::meter::{Histogram, Meter};
 use super::osc::Heard;
 use super::sound::Sound;
@@ -36,6 +37,8 @@ pub(super) struct Outcome {
     pub workers: usize,
     pub threads: Vec<ThreadReport>,
     pub meter: Meter,
+    /// MIDI clocks that were sent or followed.
+    pub clocks: Clocks,
     /// `None`: the device counts misses only.
     pub xruns: Option<Xruns>,
     /// `None`: whoever explains has failed.
@@ -108,6 +111,7 @@ impl Outcome {
         self.sound.lines().iter().for_each(|line| text += &format!("{line}\n"));
         self.xruns.iter().for_each(|xruns| text += &xruns_text(xruns));
         text += &self.misses_text();
+        self.clocks.lines().iter().for_each(|line| text += &format!("{line}\n"));
         self.disk.iter().for_each(|disk| text += &disk.text());
         self.takes.iter().for_each(|take| text += &format!("{}\n", take.line()));
         self.heard.iter().for_each(|heard| text += &format!("{}\n", heard.line()));
@@ -201,6 +205,7 @@ impl Outcome {
             "deadline_ns": self.deadline_ns,
             "device": self.sound.device,
             "transport": self.transport,
+            "clock": self.clocks.json(),
             "latency": self.sound.json(),
             "xruns": self.xruns.as_ref().map(|xruns| json!({
                 "ours": xruns.ours, "server": xruns.server, "unknown": xruns.unknown,

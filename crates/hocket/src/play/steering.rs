@@ -23,6 +23,9 @@ const LOCATE_PATIENCE: Duration = Duration::from_millis(300);
 
 /// What a song that follows a port answers.
 const PORT_LEADS: &str = "the song follows the port 'transport': steer the Hocket that sends it";
+/// What a song that follows a MIDI clock answers.
+const CLOCK_LEADS: &str =
+    "the song follows the MIDI clock at the port 'clock_in': steer the sender of the clock";
 /// A loop of the song's own would take it away from where the server's other clients are.
 const NO_LOOP: &str = "no loop: the song follows the JACK server's transport, which has none; play without --transport jack";
 
@@ -64,15 +67,16 @@ pub(super) enum Leads {
     Own,
     /// A server's.
     Server(ServerTransport),
-    /// What a port says.
-    Port,
+    /// What a port says; this is the answer to those who would steer the song from here.
+    Port(&'static str),
 }
 
 impl Leads {
     pub(super) fn of(server: Option<ServerTransport>, transport: TransportArg) -> Leads {
         match (server, transport) {
             (Some(server), _) => Leads::Server(server),
-            (None, TransportArg::Port) => Leads::Port,
+            (None, TransportArg::Port) => Leads::Port(PORT_LEADS),
+            (None, TransportArg::Clock) => Leads::Port(CLOCK_LEADS),
             (None, _) => Leads::Own,
         }
     }
@@ -138,7 +142,7 @@ impl<'a> Steering<'a> {
             Leads::Server(server) => {
                 server.now().is_some_and(|at| at.state != TransportState::Stopped)
             }
-            Leads::Own | Leads::Port => self.live.song.plays.load(Relaxed),
+            Leads::Own | Leads::Port(_) => self.live.song.plays.load(Relaxed),
         }
     }
 
@@ -209,7 +213,7 @@ impl<'a> Steering<'a> {
     fn can_loop(&self) -> Result<(), String> {
         match self.leads {
             Leads::Own => Ok(()),
-            Leads::Port => Err(PORT_LEADS.into()),
+            Leads::Port(why) => Err(why.into()),
             Leads::Server(_) => Err(NO_LOOP.into()),
         }
     }
@@ -290,7 +294,7 @@ impl<'a> Steering<'a> {
     fn send(&self, command: TransportCommand, done: &str) -> Steered {
         match &self.leads {
             Leads::Own => {}
-            Leads::Port => return Err(PORT_LEADS.into()),
+            Leads::Port(why) => return Err((*why).into()),
             Leads::Server(server) => return ask(server, command, done),
         }
         let sent = self.control.transport(TimedCommand { at_steady: 0, command });

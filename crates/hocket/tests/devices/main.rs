@@ -11,6 +11,7 @@ mod pty;
 #[allow(dead_code)]
 #[path = "../cli/sentry.rs"]
 mod sentry;
+mod clock;
 mod hosts;
 mod transport;
 

@@ -19,20 +19,20 @@ use super::pty::{Pty, end, missing};
 use super::{NOBODY, RATE_HZ, alone, check, hocket, run, text};
 
 /// A file of this length plays from the disk.
-const LONG: usize = 481_000;
+pub(super) const LONG: usize = 481_000;
 /// Frames that the other client records.
-const ROOM: usize = 60 * RATE_HZ as usize;
+pub(super) const ROOM: usize = 60 * RATE_HZ as usize;
 
 /// A session of one clip of so many frames, which begins at frame 72000 and never has the same samples again; and the same
 /// session with a loop.
-struct OneClip {
+pub(super) struct OneClip {
     _folder: tempfile::TempDir,
-    file: String,
-    looped: String,
+    pub(super) file: String,
+    pub(super) looped: String,
 }
 
 impl OneClip {
-    fn new(frames: usize) -> OneClip {
+    pub(super) fn new(frames: usize) -> OneClip {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("clip.wav");
         let (wav, floats) = (FileFormat::Wav, WavFormat::Float32);
@@ -67,7 +67,7 @@ fn noise(frames: usize, seed: u64) -> Vec<f32> {
 }
 
 /// What an offline render has, by channel, from the song's start on.
-fn rendered(file: &str, rate_hz: u32) -> Vec<Vec<f32>> {
+pub(super) fn rendered(file: &str, rate_hz: u32) -> Vec<Vec<f32>> {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out.wav").display().to_string();
     let rate = rate_hz.to_string();
@@ -76,7 +76,7 @@ fn rendered(file: &str, rate_hz: u32) -> Vec<Vec<f32>> {
 }
 
 /// A run that follows, and prints an object each second.
-struct Following {
+pub(super) struct Following {
     child: Child,
     out: BufReader<ChildStdout>,
     messages: JoinHandle<String>,
@@ -86,9 +86,14 @@ struct Following {
 impl Following {
     /// Starts it, and waits until it plays.
     fn start(server: &Server, file: &str, more: &[&str]) -> Following {
-        let args = ["play", file, "--device", "jack", "--transport", "jack", "--connect", "other"];
-        let usual = ["--headless", "--json", "--osc", "0"];
-        let mut command = hocket(&server.name, &[&args[..], &usual, more].concat());
+        let args = ["--transport", "jack", "--connect", "other"];
+        Following::start_with(server, file, &[&args[..], more].concat())
+    }
+
+    /// The same with another transport, or connected to others.
+    pub(super) fn start_with(server: &Server, file: &str, more: &[&str]) -> Following {
+        let args = ["play", file, "--device", "jack", "--headless", "--json", "--osc", "0"];
+        let mut command = hocket(&server.name, &[&args[..], more].concat());
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let (mut err, mut begin) = (BufReader::new(child.stderr.take().unwrap()), String::new());
         let port = loop {
@@ -111,20 +116,26 @@ impl Following {
     }
 
     /// The next object.
-    fn line(&mut self) -> Value {
+    pub(super) fn line(&mut self) -> Value {
         let mut line = String::new();
         self.out.read_line(&mut line).unwrap();
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
     }
 
-    fn send(&self, addr: &str, args: &[OscType]) {
+    pub(super) fn send(&self, addr: &str, args: &[OscType]) {
         let message = OscMessage { addr: addr.into(), args: args.to_vec() };
         let packet = rosc::encoder::encode(&OscPacket::Message(message)).unwrap();
         self.socket.send(&packet).unwrap();
     }
 
+    /// Ends it without a chance to say so.
+    pub(super) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
     /// The result and the messages of a run that ends.
-    fn end(mut self, code: i32) -> (Value, String) {
+    pub(super) fn end(mut self, code: i32) -> (Value, String) {
         let status = self.child.wait().unwrap();
         let mut rest = String::new();
         self.out.read_to_string(&mut rest).unwrap();
@@ -154,20 +165,20 @@ fn ask(server: &Server, other: &OtherClient, command: &str) {
     }
 }
 
-fn await_rolling(other: &OtherClient, from: u32, until: u32) {
+pub(super) fn await_rolling(other: &OtherClient, from: u32, until: u32) {
     wait_until(&format!("rolling from {from} to {until}"), || {
         let (state, frame) = other.transport();
         state == ROLLING && (until..until + 60 * RATE_HZ).contains(&frame)
     });
 }
 
-fn await_standing(other: &OtherClient, frame: u32) {
+pub(super) fn await_standing(other: &OtherClient, frame: u32) {
     wait_until(&format!("standing at {frame}"), || other.transport() == (STOPPED, frame));
 }
 
 /// Every frame in these cycles is what the render has where the transport was, and silence where it stood still.
 #[track_caller]
-fn check_frames(heard: &[Vec<f32>], cycles: &[SongCycle], rendered: &[Vec<f32>]) {
+pub(super) fn check_frames(heard: &[Vec<f32>], cycles: &[SongCycle], rendered: &[Vec<f32>]) {
     for cycle in cycles {
         for (channel, (heard, rendered)) in heard.iter().zip(rendered).enumerate() {
             for offset in 0..cycle.frames {
@@ -182,7 +193,7 @@ fn check_frames(heard: &[Vec<f32>], cycles: &[SongCycle], rendered: &[Vec<f32>])
 }
 
 /// The cycles of a part of the recording, from a place to another one.
-fn part(cycles: &[SongCycle], begin: usize, end: usize) -> Vec<SongCycle> {
+pub(super) fn part(cycles: &[SongCycle], begin: usize, end: usize) -> Vec<SongCycle> {
     let inside = |cycle: &&SongCycle| cycle.at >= begin && cycle.at + cycle.frames <= end;
     cycles.iter().filter(inside).copied().collect()
 }

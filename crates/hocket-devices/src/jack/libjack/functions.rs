@@ -88,6 +88,8 @@ functions! {
         connect: unsafe extern "C" fn(Handle, *const c_char, *const c_char) -> c_int = "jack_connect";
         midi_count: unsafe extern "C" fn(*mut c_void) -> u32 = "jack_midi_get_event_count";
         midi_event: unsafe extern "C" fn(*mut MidiEvent, *mut c_void, u32) -> c_int = "jack_midi_event_get";
+        midi_clear: unsafe extern "C" fn(*mut c_void) = "jack_midi_clear_buffer";
+        midi_write: unsafe extern "C" fn(*mut c_void, u32, *const u8, usize) -> c_int = "jack_midi_event_write";
         free: unsafe extern "C" fn(*mut c_void) = "jack_free";
         time: unsafe extern "C" fn() -> u64 = "jack_get_time";
         last_frame_time: unsafe extern "C" fn(Handle) -> u32 = "jack_last_frame_time";

@@ -54,6 +54,8 @@ pub(in crate::jack) struct Ports {
     inputs: Vec<Port>,
     /// MIDI comes in here.
     midi: Vec<Port>,
+    /// MIDI goes out here.
+    midi_outputs: Vec<Port>,
 }
 
 // SAFETY: a port is a name of libjack, which any thread may use. Buffers are read during a cycle only (`OpenPorts`),
@@ -62,20 +64,22 @@ unsafe impl Send for Ports {}
 
 impl Ports {
     pub(super) fn none(functions: &'static Functions) -> Ports {
-        Ports { functions, outputs: Vec::new(), inputs: Vec::new(), midi: Vec::new() }
+        let [outputs, inputs, midi, midi_outputs] = [const { Vec::new() }; 4];
+        Ports { functions, outputs, inputs, midi, midi_outputs }
     }
 
-    /// A MIDI port is an input.
     pub(super) fn add(&mut self, port: *mut JackPort, kind: Kind, direction: Direction) {
         let port = Port { port, buffer: std::ptr::null_mut() };
         match (kind, direction) {
-            (Kind::Midi, _) => self.midi.push(port),
+            (Kind::Midi, Direction::Input) => self.midi.push(port),
+            (Kind::Midi, Direction::Output) => self.midi_outputs.push(port),
             (Kind::Audio, Direction::Output) => self.outputs.push(port),
             (Kind::Audio, Direction::Input) => self.inputs.push(port),
         }
     }
 
-    /// Fetches every buffer, once per cycle: libjack mixes what is connected to an input port when it is asked.
+    /// Fetches every buffer, once per cycle: libjack mixes what is connected to an input port when it is asked. MIDI outputs
+    /// are empty then.
     ///
     /// # Safety
     /// In the process callback of the client, which lasts for `frames` frames and longer than `'c`.
@@ -84,11 +88,21 @@ impl Ports {
             // SAFETY: Types and Open; the caller is in the callback.
             port.buffer = unsafe { (self.functions.port_buffer)(port.port, frames) };
         }
+        for port in &mut self.midi_outputs {
+            // SAFETY: Types and Open; the caller is in the callback. One cycle: this buffer is the port's alone.
+            unsafe {
+                port.buffer = (self.functions.port_buffer)(port.port, frames);
+                if !port.buffer.is_null() {
+                    (self.functions.midi_clear)(port.buffer);
+                }
+            }
+        }
         OpenPorts { ports: self, frames: frames as usize }
     }
 }
 
-/// The buffers of a cycle. Ports are numbered in the order of their registration; outputs, inputs and MIDI ports each from 0.
+/// The buffers of a cycle. Ports are numbered in the order of their registration; outputs, inputs, and MIDI
+/// ports of both ways each from 0.
 ///
 /// Thread: the server's, during the cycle.
 pub(in crate::jack) struct OpenPorts<'c> {
@@ -136,6 +150,16 @@ impl OpenPorts<'_> {
                 take(event.time, unsafe { std::slice::from_raw_parts(event.bytes, event.size) });
             }
         }
+    }
+
+    /// Sends a message at a frame of the cycle through a MIDI output. Frames of later messages are no earlier. `false`: there is
+    /// no room, or no such port.
+    pub(in crate::jack) fn send(&mut self, number: usize, frame: u32, message: &[u8]) -> bool {
+        let port = self.ports.midi_outputs.get(number).filter(|port| !port.buffer.is_null());
+        let Some(port) = port.filter(|_| (frame as usize) < self.frames) else { return false };
+        let write = self.ports.functions.midi_write;
+        // SAFETY: Types and One cycle; libjack copies the message.
+        unsafe { write(port.buffer, frame, message.as_ptr(), message.len()) == 0 }
     }
 
     /// Silence on every output from a frame on. A server does not clear buffers itself.

@@ -116,6 +116,7 @@ fn transport(shown: &Shown) -> Line<'static> {
     match &song.repeat {
         _ if song.transport == TransportArg::Jack.name() => text += "  follows JACK",
         _ if song.transport == TransportArg::Port.name() => text += "  follows a port",
+        _ if song.transport == TransportArg::Clock.name() => text += "  follows a clock",
         Some([from, to]) => text += &format!("  loop {from} to {to}"),
         None => text += "  no loop",
     }
