@@ -131,12 +131,15 @@ impl Source {
         let line_start = self.lines[line - 1];
         let rest = &self.text[line_start..];
         let text_line = rest.split('\n').next().unwrap_or_default().trim_end_matches('\r');
+        let text_line = text_line.trim_start_matches(BYTE_ORDER_MARK);
         let is_mark = |c: &char| *c != BYTE_ORDER_MARK;
+        let before = self.text[line_start..start].chars().filter(is_mark).count();
         Place {
             file: self.path.clone(),
             line,
-            column: self.text[line_start..start].chars().filter(is_mark).count() + 1,
-            text_line: text_line.trim_start_matches(BYTE_ORDER_MARK).to_owned(),
+            // What comes behind a carriage return at the end is at the line's end.
+            column: before.min(text_line.chars().count()) + 1,
+            text_line: text_line.to_owned(),
         }
     }
 

@@ -575,6 +575,12 @@ fn a_byte_order_mark_and_crlf_shift_no_column() {
 }
 
 #[test]
+fn text_that_a_crlf_cuts_off_ends_at_the_lines_end() {
+    let error = error("[session]\r\nname = \"band\r\n");
+    assert_eq!(error.place().map(|place| (place.line, place.column)), Some((2, 13)), "{error}");
+}
+
+#[test]
 fn plugins_and_their_states() {
     let effect = |text: &str| in_track(&format!("[[track.effect]]\n{text}"));
     let installed = format!("kind = \"{PLUGIN}\"\n");
