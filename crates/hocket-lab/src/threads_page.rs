@@ -3,6 +3,7 @@
 mod picture;
 
 use std::cmp::Reverse;
+use std::ops::Range;
 
 use hocket_trace::system::{Did, SystemTrace};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -87,13 +88,20 @@ fn pictures(system: &SystemTrace) -> Markup {
             h2 { "Timeline" }
             p.note { "The height is the share of the time in which a thread ran. A thread's lane has the colours of the CPUs where it ran, and orange while it was ready and did not run. A CPU's lane has the colours of the program's threads, and grey for others while they concern it." }
             @if system.drawn_until_ns.is_some() { p.note { "There was no room for later pieces. The tables count them." } }
-            (PreEscaped(picture::svg(system, about.start_ns..until_ns)))
+            (drawn(system, "Timeline", about.start_ns..until_ns))
             @if let Some(piece) = longest {
                 @let margin_ns = MARGIN * i64::from(piece.length_ns);
                 h3 { "Around the longest wait: " (title(system, piece.thread)) ", " (us(f64::from(piece.length_ns))) " µs" }
-                (PreEscaped(picture::svg(system, piece.start_ns - margin_ns..piece.end_ns() + margin_ns)))
+                (drawn(system, "Around the longest wait", piece.start_ns - margin_ns..piece.end_ns() + margin_ns))
             }
         }
+    }
+}
+
+/// Where the page is narrow, the picture scrolls in place of becoming too small to read.
+fn drawn(system: &SystemTrace, name: &str, span: Range<i64>) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="region" aria-label=(name) { (PreEscaped(picture::svg(system, span))) }
     }
 }
 
