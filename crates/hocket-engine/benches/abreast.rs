@@ -1,8 +1,7 @@
 //! What strips abreast are worth: `cargo bench -p hocket-engine --bench abreast -- [BLOCKS]`.
 //!
 //! Strips that write noise, each through four equalisers of four bands, or other effects that run abreast, and one master. Two
-//! engines with one worker take
-//! turns, block by block, on one thread: one runs each strip by itself, the other two at a time. Their outputs have the same
+//! engines with one worker take turns, block by block, on one thread: one runs each strip by itself, the other two at a time. Their outputs have the same
 //! bits, which is checked first. The ratio is the time of a block abreast as a part of the one before it or behind it; its
 //! interval is that of a median by order statistics (95 %).
 //!
@@ -51,7 +50,8 @@ fn check(alone: &mut Engine, abreast: &mut Engine) {
             rows.left.iter().chain(rows.right).map(|sample| sample.to_bits()).collect::<Vec<u32>>()
         });
         assert!(bits[0] == bits[1], "block {block}");
-        assert!(bits[0].iter().any(|bits| *bits != 0), "silence");
+        // Effects with latency begin with silence.
+        assert!(block < 10 || bits[0].iter().any(|bits| *bits != 0), "silence in block {block}");
     }
 }
 
