@@ -1,9 +1,9 @@
 //! What strips abreast are worth: `cargo bench -p hocket-engine --bench abreast -- [BLOCKS]`.
 //!
-//! Strips that write noise, each through four equalisers of four bands, or other effects that run abreast, and one master. Two
-//! engines with one worker take turns, block by block, on one thread: one runs each strip by itself, the other two at a time. Their outputs have the same
-//! bits, which is checked first. The ratio is the time of a block abreast as a part of the one before it or behind it; its
-//! interval is that of a median by order statistics (95 %).
+//! Strips that write noise, each through four equalisers of four bands, or other effects that run abreast, and one master.
+//! Two engines with one worker take turns, block by block, on one thread: one runs each strip by itself, the other two at a
+//! time. Their outputs have the same bits, which is checked first. The ratio is the time of a block abreast as a part of the
+//! one before it or behind it; its interval is that of a median by order statistics (95 %).
 //!
 //! Once with block directly after block, and once with a pause before each pair of blocks: a core that has not used its wide
 //! registers for a time may be slow with them at first.
