@@ -211,7 +211,7 @@ pub(crate) fn count(n: u64) -> String {
 }
 
 /// `1 round`, `3 rounds`.
-pub(crate) fn counted(n: usize, one: &str) -> String {
+pub fn counted(n: usize, one: &str) -> String {
     format!("{} {one}{}", count(n as u64), if n == 1 { "" } else { "s" })
 }
 

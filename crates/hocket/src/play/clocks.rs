@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use hocket_devices::{ClockFollowed, ClockSent};
 use hocket_engine::time::TempoMap;
+use hocket_lab::numbers::counted;
 use serde_json::{Value, json};
 
 use super::device::Chosen;
@@ -156,15 +157,15 @@ impl Clocks {
             lines.push(format!("MIDI clock: {}", self.tempos(clock)));
         }
         if clock.lost.get() > 0 {
-            let lost = counts_one(clock.lost.get(), "time");
+            let lost = counted(clock.lost.get() as usize, "time");
             lines.push(format!("MIDI clock: came no longer {lost}, and the song stood still"));
         }
         if clock.ignored.get() > 0 {
-            let ignored = counts_one(clock.ignored.get(), "message");
+            let ignored = counted(clock.ignored.get() as usize, "message");
             lines.push(format!("MIDI clock: {ignored} ignored, because no transport knows them"));
         }
         if clock.no_room.get() > 0 {
-            let no_room = counts_one(clock.no_room.get(), "command");
+            let no_room = counted(clock.no_room.get() as usize, "command");
             lines.push(format!("MIDI clock: {no_room} found no room in the engine and came late"));
         }
         lines
@@ -205,14 +206,14 @@ fn sent_lines(clock: &ClockSent) -> Vec<String> {
     ]);
     let mut lines = vec![format!("MIDI clock: sent {counts}")];
     if clock.beyond.get() > 0 {
-        let beyond = counts_one(clock.beyond.get(), "time");
+        let beyond = counted(clock.beyond.get() as usize, "time");
         lines.push(format!(
             "MIDI clock: the song was {beyond} behind the last song position of MIDI, 4095.75 quarter notes; receivers \
              were stopped"
         ));
     }
     if clock.no_room.get() > 0 {
-        let no_room = counts_one(clock.no_room.get(), "message");
+        let no_room = counted(clock.no_room.get() as usize, "message");
         lines.push(format!(
             "MIDI clock: {no_room} found no room in a period; receivers were stopped and started anew; use shorter periods"
         ));
@@ -222,12 +223,8 @@ fn sent_lines(clock: &ClockSent) -> Vec<String> {
 
 /// `3 clocks, 1 start, 0 stops`.
 fn counts(all: &[(u64, &str)]) -> String {
-    let all: Vec<String> = all.iter().map(|(count, what)| counts_one(*count, what)).collect();
+    let all: Vec<String> = all.iter().map(|(count, what)| counted(*count as usize, what)).collect();
     all.join(", ")
-}
-
-fn counts_one(count: u64, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// What is not in memory by the next start is silent, and counted as such.

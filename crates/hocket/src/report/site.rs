@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use hocket_files::is_standard_output;
+use hocket_lab::numbers::counted;
 use hocket_lab::site::{self, INDEX, Made};
 
 use super::serve::Port;
@@ -93,11 +94,6 @@ fn interrupted(folder: &Path, written: usize) -> Failure {
         folder.display()
     );
     Failure { message, ..Failure::interrupted() }
-}
-
-/// `1 page`, `2 pages`.
-fn counted(n: usize, one: &str) -> String {
-    format!("{n} {one}{}", if n == 1 { "" } else { "s" })
 }
 
 /// `43 records of 4 machines, 51 pages; 2 files could not be used, the first page says why`.
