@@ -238,6 +238,19 @@ impl ClassNow {
         }
     }
 
+    /// Whether a thread with this class is real-time and gets the CPU from a thread with `other` as soon as it wakes.
+    /// An unknown policy is outranked by nobody.
+    pub fn outranks(&self, other: &Self) -> bool {
+        let first = match other.policy {
+            Policy::Other | Policy::Batch | Policy::Idle => true,
+            Policy::Fifo | Policy::RoundRobin => {
+                self.policy == Policy::Deadline || self.priority > other.priority
+            }
+            Policy::Deadline | Policy::Unknown(_) => false,
+        };
+        self.is_real_time() && first
+    }
+
     /// Whether this is `class`.
     pub fn is(&self, class: Class) -> bool {
         match class {
@@ -411,5 +424,37 @@ impl fmt::Display for ClassReport {
             write!(f, ": {why}")?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_class_outranks_those_from_which_the_system_takes_the_cpu_for_it() {
+        let class = |policy, priority| ClassNow {
+            policy,
+            priority,
+            nice: 0,
+            reset_on_fork: false,
+            slice_ns: None,
+        };
+        // Ordinary classes share the CPU among each other.
+        let ascending = [
+            class(Policy::Other, 0),
+            class(Policy::Fifo, 10),
+            class(Policy::RoundRobin, 60),
+            class(Policy::Deadline, 0),
+        ];
+        for (i, one) in ascending.iter().enumerate() {
+            for (j, other) in ascending.iter().enumerate() {
+                assert_eq!(one.outranks(other), i > j, "{one} and {other}");
+            }
+        }
+        let [other, fifo, ..] = ascending;
+        assert!(fifo.outranks(&class(Policy::Idle, 0)) && !other.outranks(&class(Policy::Idle, 0)));
+        assert!(!fifo.outranks(&fifo), "a thread waits for another of its priority");
+        assert!(!ascending[3].outranks(&class(Policy::Unknown(9), 0)), "nobody knows");
     }
 }

@@ -12,7 +12,9 @@
 //! # The rules
 //! The rules explain the lost time on the way in this order. Each rule uses only what the ones before have left, so
 //! that nothing counts twice. Events with a time come before those that were only counted around the block.
-//! 1. `seat-taken`: a stranger ran on the CPU of the worker. All of that time is lost.
+//! 1. `seat-taken`: a stranger ran on the CPU of the worker. All of that time is lost. This leaves out a worker that had
+//!    yet to wake up and outranks the stranger ([`Seat::outranked`]): the stranger got the CPU because nothing woke the
+//!    worker, so rules 4 and 6 apply.
 //! 2. `sibling-busy`: a stranger ran on the core's other seat while a unit took too long. Two busy seats share a core
 //!    about evenly, so half of that time explains the unit's delay, at most all of the delay.
 //! 3. `page-fault`: a fault that needed the disk explains what is left of that worker's units. Another fault explains
@@ -233,10 +235,13 @@ fn shares(entries: Vec<Entry>, late_ns: i64) -> Vec<Share> {
 fn sentence(entry: &Entry) -> String {
     let Entry { cause, ns, subject, detail } = entry;
     let time = us(*ns);
+    let and = if detail.is_empty() { String::new() } else { format!(" ({detail})") };
     match cause {
         Cause::SignaledLate => format!("{subject} signaled {time} after the planned start"),
-        Cause::LeaderWokeLate => format!("{subject} ran only {time} after the signal"),
-        Cause::WorkerWokeLate => format!("{subject} did not run for {time} when it was needed"),
+        Cause::LeaderWokeLate => format!("{subject} ran only {time} after the signal{and}"),
+        Cause::WorkerWokeLate => {
+            format!("{subject} did not run for {time} when it was needed{and}")
+        }
         Cause::UnitSlow => format!("{subject} took {detail}"),
         Cause::SeatTaken => format!("{subject} ran for {time} on {detail}"),
         Cause::SiblingBusy => format!("{subject} ran on {detail}: about {time} lost"),

@@ -146,6 +146,43 @@ fn a_slow_unit_that_nobody_waited_for_is_not_accused() {
     check(&late, Cause::UnitSlow, 181, &["vocals"]);
 }
 
+/// The leader wakes at 320, and a stranger has its seat until then.
+fn leader_behind_a_stranger() -> Evidence {
+    let mut late = block((320, 330), &[(0, 320, 600), (2, 901, 1181)], &[(1, 330, 900)]);
+    late.seats[0].own = Some(stranger(0, 0, 320));
+    late
+}
+
+#[test]
+fn a_thread_of_lower_priority_does_not_keep_a_sleeper_away() {
+    let mut late = leader_behind_a_stranger();
+    check(&late, Cause::SeatTaken, 181, &["preview (thread 4711) ran for 320 µs"]);
+    late.seats[0].outranked = vec![STRANGER];
+    let words = ["320 µs after the signal", "preview (thread 4711) ran there", "lower priority"];
+    check(&late, Cause::LeaderWokeLate, 181, &words);
+    // A host that stopped the CPU explains it better.
+    late.seats[0].steal_ns = 10_000 * US;
+    check(&late, Cause::HostSteal, 181, &["worker 0"]);
+}
+
+#[test]
+fn a_worker_that_slept_off_the_way_was_not_kept_away_either() {
+    let mut late = block((20, 0), &[(0, 20, 300), (1, 300, 870), (2, 870, 1150)], &[]);
+    late.trace.lanes.pop();
+    late.seats[1].own = Some(stranger(1, 10, 2000));
+    late.seats[1].outranked = vec![STRANGER];
+    check(&late, Cause::WorkerWokeLate, 150, &["worker 1 did not run"]);
+}
+
+#[test]
+fn a_running_worker_that_lost_its_seat_lost_it_whatever_the_priorities() {
+    // The system's limit on real-time threads gives the CPU to ordinary ones.
+    let mut late = slow_vocals(900);
+    late.seats[1].own = Some(stranger(1, 200, 480));
+    late.seats[1].outranked = vec![STRANGER];
+    check(&late, Cause::SeatTaken, 181, &["preview", "280 µs"]);
+}
+
 #[test]
 fn a_seat_was_taken() {
     let mut late = slow_vocals(900);
@@ -283,11 +320,12 @@ prop_compose! {
 prop_compose! {
     fn any_seat()(
         number in 0..3_u32, own in prop::option::of(any_switches()),
+        outranked in prop::collection::vec(-1..4_i32, 0..3),
         siblings in prop::collection::vec(any_switches(), 0..3),
         minor_faults: u64, major_faults in 0..3_u64, migrations: u64, steal_ns in any_ns(),
     ) -> Seat {
         let lane = format!("worker {number}");
-        Seat { lane, own, siblings, minor_faults, major_faults, migrations, steal_ns }
+        Seat { lane, own, outranked, siblings, minor_faults, major_faults, migrations, steal_ns }
     }
 }
 

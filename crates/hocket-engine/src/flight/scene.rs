@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
+use hocket_machine::class;
 use hocket_machine::noise::{SystemSnapshot, ThreadCounters, ThreadSnapshot};
+use hocket_machine::pin::ThreadId;
 use hocket_machine::switches::{Gap, Switch, SwitchWatch};
 use hocket_trace::cause::Seat;
 use hocket_trace::switches::{SwitchAt, Switches};
@@ -75,6 +77,7 @@ impl Scene {
         let faults = |of: fn(&ThreadCounters) -> u64| counters.as_ref().map_or(0, of);
         Seat {
             lane: member.name.clone(),
+            outranked: own.as_ref().map_or_else(Vec::new, |own| outranked(member, own)),
             own,
             siblings: watched.map(|cpu| self.on_cpu(*cpu, window)).collect(),
             minor_faults: faults(|counters| counters.minor_faults),
@@ -99,6 +102,19 @@ impl Scene {
         let name = |tid| self.watch.as_ref()?.name_of(tid).map(str::to_owned);
         Switches::from_records(cpu, 0..since(window.end), &records, &lost, name)
     }
+}
+
+/// Threads on a worker's seat that cannot keep it away by their priority, as it is now. What a thread that has ended
+/// had is not known, so it is not among them.
+fn outranked(member: &Member, own: &Switches) -> Vec<i32> {
+    let class = |tid| class::now_of(tid).value().copied();
+    let Some(worker) = member.tid.and_then(class) else { return Vec::new() };
+    let strangers = own.intervals.iter().map(|ran| ran.tid).filter(|tid| *tid > 0);
+    let mut tids: Vec<i32> = strangers.collect();
+    tids.sort_unstable();
+    tids.dedup();
+    tids.retain(|tid| class(ThreadId::from_number(*tid)).is_some_and(|class| worker.outranks(&class)));
+    tids
 }
 
 fn start_watch(

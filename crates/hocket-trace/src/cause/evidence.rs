@@ -37,6 +37,10 @@ pub struct Seat {
     pub lane: String,
     /// Which threads ran on its CPU. `None`: not watched.
     pub own: Option<Switches>,
+    /// Those of them that the worker outranks: it has a real-time class, and they are known to have a lower one or a
+    /// lower priority. The scheduler keeps no worker from waking up for them.
+    #[serde(default)]
+    pub outranked: Vec<i32>,
     /// Which threads ran on the other seats of its core, as far as they were watched.
     pub siblings: Vec<Switches>,
     /// Page faults of the worker that needed no disk.

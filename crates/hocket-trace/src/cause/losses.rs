@@ -102,20 +102,31 @@ impl<'a> Losses<'a> {
     // ---- seen ---------------------------------------------------------------------------------------------------
 
     /// While a stranger had the seat, its worker did not run. That time is lost, whatever the unit's estimate
-    /// is.
+    /// is. A worker that had yet to wake up is not kept away by a thread that it outranks.
     fn seat_taken(&mut self, loss: &mut Loss) {
         let lane = loss.leg.lane;
-        let Some(own) = self.seat(lane).and_then(|seat| seat.own.as_ref()) else { return };
-        if loss.leg.what != What::Signal {
+        let Some(seat) = self.seat(lane) else { return };
+        let asleep = matches!(loss.leg.what, What::LeaderWake | What::Wake);
+        let harmless: &[i32] = if asleep { &seat.outranked } else { &[] };
+        if let (Some(own), true) = (&seat.own, loss.leg.what != What::Signal) {
             let worker = self.lane_name(lane);
-            loss.ns -= self.strangers(own, &worker, &loss.leg.span, i64::MAX).min(loss.ns);
+            let taken = self.strangers(own, harmless, &worker, &loss.leg.span, i64::MAX);
+            loss.ns -= taken.min(loss.ns);
         }
     }
 
-    /// Enters the time of strangers on a worker's seat during `span`, at most `most`. Returns the time.
-    fn strangers(&mut self, own: &Switches, worker: &str, span: &Range<i64>, most: i64) -> i64 {
+    /// Enters the time of strangers on a worker's seat during `span`, at most `most`, without the `harmless` ones.
+    /// Returns the time.
+    fn strangers(
+        &mut self,
+        own: &Switches,
+        harmless: &[i32],
+        worker: &str,
+        span: &Range<i64>,
+        most: i64,
+    ) -> i64 {
         let mut entered = 0_i64;
-        for ran in self.strange(own) {
+        for ran in self.strange(own).filter(|ran| !harmless.contains(&ran.tid)) {
             let ns = ran.within_ns(span).min(most - entered);
             let place = format!("CPU {}, the seat of {worker}", own.cpu);
             self.enter(Cause::SeatTaken, ns, thread(ran), place);
@@ -172,9 +183,15 @@ impl<'a> Losses<'a> {
             What::Signal => {
                 self.enter(Cause::SignaledLate, loss.ns, "the device".into(), String::new())
             }
-            What::LeaderWake => self.enter(Cause::LeaderWokeLate, loss.ns, worker, String::new()),
+            What::LeaderWake => {
+                let detail = self.meanwhile(self.seat(loss.leg.lane), &loss.leg.span);
+                self.enter(Cause::LeaderWokeLate, loss.ns, worker, detail);
+            }
             What::Wake if loss.ns <= SEAM_NS => {}
-            What::Wake => self.enter(Cause::WorkerWokeLate, loss.ns, worker, String::new()),
+            What::Wake => {
+                let detail = self.meanwhile(self.seat(loss.leg.lane), &loss.leg.span);
+                self.enter(Cause::WorkerWokeLate, loss.ns, worker, detail);
+            }
             What::Unit(unit) => {
                 let took = loss.leg.span.end - loss.leg.span.start;
                 let expected = self.estimate(unit).unwrap_or(took);
@@ -182,6 +199,20 @@ impl<'a> Losses<'a> {
                 self.enter(Cause::UnitSlow, loss.ns, self.unit_name(unit), detail);
             }
         }
+    }
+
+    /// Who ran longest on the seat of a worker that outranks them, while it had yet to wake up. Empty: nobody.
+    fn meanwhile(&self, seat: Option<&Seat>, span: &Range<i64>) -> String {
+        let Some((seat, own)) = seat.and_then(|seat| Some((seat, seat.own.as_ref()?))) else {
+            return String::new();
+        };
+        let outranked = self.strange(own).filter(|ran| seat.outranked.contains(&ran.tid));
+        let longest = outranked.max_by_key(|ran| ran.within_ns(span));
+        let longest = longest.filter(|ran| ran.within_ns(span) > SEAM_NS);
+        longest.map_or_else(String::new, |ran| {
+            let (thread, ns) = (thread(ran), us(ran.within_ns(span)));
+            format!("{thread} ran there for {ns} meanwhile, but has a lower priority")
+        })
     }
 
     // ---- the plan -----------------------------------------------------------------------------------------------
@@ -221,18 +252,21 @@ impl<'a> Losses<'a> {
         if let Some(own) = &seat.own {
             // Only pieces of the block off the way: those on it are entered already.
             for span in outside(start..end, &on_the_way) {
-                entered += self.strangers(own, &seat.lane, &span, most - entered);
+                let open = most - entered;
+                entered += self.strangers(own, &seat.outranked, &seat.lane, &span, open);
             }
         }
         let woken_on_the_way =
             on_the_way.iter().any(|leg| leg.what == What::Wake && leg.span.start <= start);
         if !woken_on_the_way && lane != Some(0) && came - start > SEAM_NS {
-            let strange = seat
-                .own
-                .as_ref()
-                .map_or(0, |own| own.without(&self.evidence.engine_tids).ran_ns(&(start..came)));
+            let asleep = start..came;
+            let strange = seat.own.as_ref().map_or(0, |own| {
+                let own = own.without(&self.evidence.engine_tids);
+                own.without(&seat.outranked).ran_ns(&asleep)
+            });
             let late = (came - start - strange).clamp(0, most - entered);
-            self.enter(Cause::WorkerWokeLate, late, seat.lane.clone(), String::new());
+            let detail = self.meanwhile(Some(seat), &asleep);
+            self.enter(Cause::WorkerWokeLate, late, seat.lane.clone(), detail);
             entered += late;
         }
         entered
