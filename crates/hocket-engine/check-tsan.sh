@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Runs whole engines under ThreadSanitizer: late, early and superfluous workers, all schedules, plans
-# exchanged and sessions edited while blocks run, leaders of others that are followed; graphs with ports, feedback and event
-# edges; spread and background work, main sides, states, latencies that change and blocks that grow. Then streams and takes of
-# hocket-disk, and engines that play such streams (hocket-streams). The edges themselves are watched one by one in hocket-rt
-# (check-tsan.sh there, which also sees a race on purpose reported).
+# exchanged and sessions edited while blocks run, leaders of others that are followed; notes, automation lanes and
+# transports; graphs with ports, feedback and event edges; spread and background work, main sides, states, latencies that
+# change and blocks that grow. Then streams and takes of hocket-disk, and engines that play such streams (hocket-streams).
+# The edges themselves are watched one by one in hocket-rt (check-tsan.sh there, which also sees a race on purpose
+# reported).
 #
 # Needs the nightly toolchain with its rust-src: the standard library is built with ThreadSanitizer, too, so
 # that what its Mutex, channels and Arc order is visible and nothing has to be suppressed.
@@ -47,7 +48,8 @@ tests() {
 cargo +nightly test -Zbuild-std -p hocket-engine --target "$host" --lib --test engine --test graphs --no-run
 # `leaders::` has those of others too.
 tests -p hocket-engine --lib --test engine -- --test-threads 1 \
-    block:: inbox:: blocks:: early:: leaders:: panics:: steering:: editing:: edit_pairs:: life::an_engine
+    block:: inbox:: blocks:: early:: leaders:: panics:: steering:: editing:: edit_pairs:: life::an_engine \
+    notes:: transport:: song:: automation::
 tests -p hocket-engine --test graphs -- --test-threads 1 edits::
 tests -p hocket-engine --test graphs -- --test-threads 1 \
     events:: ports:: feedback:: spread:: background:: main_thread:: states:: latencies:: grow::
