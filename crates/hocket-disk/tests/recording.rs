@@ -12,7 +12,7 @@ use hocket_disk::{
 };
 use hocket_media::{FlacEncoder, WavLayout, Written, decode};
 
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 fn recorder() -> Recorder {
     let settings = RecorderSettings { chunk_frames: 256, ..RecorderSettings::default() };

@@ -62,7 +62,7 @@ fn check(preloader: &Preloader, path: &Path, seed: u64) {
                 lap = None;
                 reader.set_loop(None);
             }
-            4 => stream.preload(random.below(frames), Duration::from_secs(60)).unwrap_or_default(),
+            4 => stream.preload(random.below(frames), Duration::from_secs(600)).unwrap_or_default(),
             _ => {}
         }
         let mut wanted = 1 + random.below(700) as usize;
@@ -136,7 +136,7 @@ fn a_preloaded_position_is_ready_at_once() {
     let mut random = Random(1);
     for _ in 0..30 {
         let position = random.below(90_000);
-        stream.preload(position, Duration::from_secs(60)).unwrap();
+        stream.preload(position, Duration::from_secs(600)).unwrap();
         reader.locate(position);
         // Two chunks are in memory, whatever the disk does.
         for block in 0..16 {
@@ -164,7 +164,7 @@ fn many_streams_are_preloaded_at_once_and_those_that_fail_are_named() {
     disk.change(|state| state.fails = Some(std::io::ErrorKind::NotFound));
     let wanted: Vec<_> =
         (30_000..).zip(&opened).map(|(position, (stream, _))| (stream, position)).collect();
-    assert_eq!(hocket_disk::Stream::preload_all(&wanted[..20], Duration::from_secs(60)), Ok(()));
+    assert_eq!(hocket_disk::Stream::preload_all(&wanted[..20], Duration::from_secs(600)), Ok(()));
     let errors = hocket_disk::Stream::preload_all(&wanted, Duration::from_millis(100)).unwrap_err();
     assert!(matches!(&errors[..], [PreloadError::Failing { position: 30_020, .. }]), "{errors:?}");
     for (position, (_, reader)) in (30_000..).zip(&mut opened[..20]) {
@@ -179,12 +179,12 @@ fn positions_for_a_reader_that_does_nothing_wait_until_it_services() {
     let preloader = preloader(1024);
     let (stream, mut reader) = preloader.open(&path, 48_000, 2).unwrap();
     for position in [5_000, 10_000, 20_000, 30_000] {
-        stream.preload(position, Duration::from_secs(60)).unwrap();
+        stream.preload(position, Duration::from_secs(600)).unwrap();
     }
     let fifth = stream.preload(40_000, Duration::from_millis(50)).unwrap_err();
     assert!(matches!(fifth, PreloadError::TooSlow { position: 40_000, .. }), "{fifth}");
     reader.service();
-    stream.preload(40_000, Duration::from_secs(60)).unwrap();
+    stream.preload(40_000, Duration::from_secs(600)).unwrap();
     for (position, frames) in [(30_000, 2048), (40_000, 2048)] {
         assert_eq!(read(&mut reader, false, position, frames).0, frames, "the latest two are kept");
     }
@@ -200,7 +200,7 @@ fn a_position_that_is_wanted_again_is_one_of_the_latest_two() {
     let (stream, mut reader) = preloader.open_storage(storage, 48_000, 2).unwrap();
     let _goes_on = GoesOn(Arc::clone(&disk));
     for position in [10_000, 20_000, 10_000, 30_000] {
-        stream.preload(position, Duration::from_secs(60)).unwrap();
+        stream.preload(position, Duration::from_secs(600)).unwrap();
         reader.service();
     }
     disk.change(|state| state.stalls = true);
@@ -367,7 +367,7 @@ fn a_position_can_be_wanted_before_it_is_waited_for() {
     let preloader = preloader(256);
     let (stream, mut reader) = preloader.open(&path, 48_000, 4).unwrap();
     let wanted = stream.want(9_000);
-    stream.wait(wanted, Duration::from_secs(60)).unwrap();
+    stream.wait(wanted, Duration::from_secs(600)).unwrap();
     assert_eq!(reader.read(9_000, &mut [&mut [0.0; 512]]), 512);
 }
 
@@ -387,7 +387,7 @@ fn a_caller_who_gives_up_ends_no_wait_of_another_one_for_the_same_position() {
     let patient = stream.want(9_000);
     assert!(stream.preload(9_000, Duration::ZERO).is_err());
     disk.change(|state| state.stalls = false);
-    stream.wait(patient, Duration::from_secs(60)).unwrap();
+    stream.wait(patient, Duration::from_secs(600)).unwrap();
     disk.change(|state| state.stalls = true);
     assert_eq!(reader.read(9_000, &mut [&mut [0.0; 512]]), 512);
 }
@@ -403,7 +403,7 @@ fn a_position_that_is_in_memory_is_there_although_no_thread_can_look() {
     let _goes_on = GoesOn(Arc::clone(&disk));
     let [first, second] = [9_000, 12_000].map(|position| stream.want(position));
     // Positions come in their order.
-    stream.wait(second, Duration::from_secs(60)).unwrap();
+    stream.wait(second, Duration::from_secs(600)).unwrap();
     disk.change(|state| state.stalls = true);
     reader.locate(16_000);
     wait_for("a thread waits for it", || disk.see(|state| state.waiting) > 0);

@@ -32,7 +32,7 @@ fn stream(buffer: &Arc<DiskBuffer>) -> (Arc<Disk>, ClipStream) {
 }
 
 fn soon() -> Instant {
-    Instant::now() + Duration::from_secs(60)
+    Instant::now() + Duration::from_secs(600)
 }
 
 /// Has a thread wait for the disk; the others leave it alone, because one device never has more than half of them.

@@ -20,7 +20,7 @@ const RATE_HZ: u32 = 48_000;
 const FRAMES: usize = 64;
 const FILE_FRAMES: usize = 400_000;
 /// So long a test waits for a disk that works.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Two files; the first is heard on the left alone, the second on the right alone, so that each shows its own silence.
 fn rows(file: usize) -> [Vec<f32>; 2] {

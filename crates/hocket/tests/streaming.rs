@@ -22,7 +22,7 @@ use streamed::{FILE_FRAMES, RATE_HZ, Stage, every_kind_of_clip};
 
 const FRAMES: usize = 64;
 /// So long a test waits for a disk that works.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// An engine on two described seats; nobody is pinned.
 fn engine(session: &LoadedSession) -> Engine {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use sentry::{Library, OtherClient};
 
 /// Only to end a hang.
-pub const HANGS: Duration = Duration::from_secs(120);
+pub const HANGS: Duration = Duration::from_secs(600);
 
 /// How long a server may take to end.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -51,7 +51,7 @@ pub fn preloader(chunk_frames: usize) -> Preloader {
 pub fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {
-        if start.elapsed() > Duration::from_secs(120) {
+        if start.elapsed() > Duration::from_secs(600) {
             eprintln!("never: {what}");
             std::process::exit(101);
         }

@@ -16,7 +16,7 @@ use crate::stage;
 /// Blocks before an edit: enough for the costs of all units.
 const BEFORE: usize = 100;
 const AT: EffectAt = EffectAt { strip: StripId::Track(0), index: 0 };
-const BRIEF: WarmUp = WarmUp { blocks: 20, at_most: Duration::from_secs(60) };
+const BRIEF: WarmUp = WarmUp { blocks: 20, at_most: Duration::from_secs(600) };
 
 const SLEEPS: &str = "test:sleeps";
 const PANICS: &str = "test:panics";

@@ -74,7 +74,7 @@ fn threads_after_a_moment() -> usize {
     let started_at = Instant::now();
     loop {
         let left = engine_threads().unwrap_or(0);
-        if left == 0 || started_at.elapsed() > Duration::from_secs(120) {
+        if left == 0 || started_at.elapsed() > Duration::from_secs(600) {
             return left;
         }
         std::thread::yield_now();

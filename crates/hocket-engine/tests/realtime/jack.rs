@@ -21,7 +21,7 @@ const CYCLES: usize = 400;
 /// Cycles within which a thread that moves is followed: a minute.
 const MOST_CYCLES: usize = 12_000;
 /// A server that needs longer than this hangs.
-const HANGS: Duration = Duration::from_secs(60);
+const HANGS: Duration = Duration::from_secs(600);
 
 /// How jackd schedules its threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

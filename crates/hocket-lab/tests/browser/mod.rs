@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 /// Longer than a loaded machine takes, shorter than anybody waits.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 #[derive(Clone, Copy, PartialEq)]
 pub enum Scheme {

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use crate::browser::Scheme;
 
 /// Only there to end a hang.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// The browser with one page.
 pub struct Chromium {

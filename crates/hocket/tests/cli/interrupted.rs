@@ -30,7 +30,7 @@ pub fn await_start(bench: &Child) -> u32 {
 /// Two minutes are only there to end a hang.
 pub fn await_that<T>(else_say: &str, poll: Duration, found: impl Fn() -> Option<T>) -> T {
     let begun = Instant::now();
-    while begun.elapsed() < Duration::from_secs(120) {
+    while begun.elapsed() < Duration::from_secs(600) {
         if let Some(found) = found() {
             return found;
         }

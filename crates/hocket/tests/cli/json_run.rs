@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::support::hocket;
 
 /// Only there to end a hang.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+pub const PATIENCE: Duration = Duration::from_secs(600);
 
 /// A song without end: one track that sounds all the time, and one without a sound.
 pub const ENDLESS: &str = "[session]\nname = \"try\"\nsample_rate_hz = 44100\n\n\

@@ -14,7 +14,7 @@ use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
 use crate::sentry::pseudo_terminal;
 
 /// Only there to end a hang.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+pub const PATIENCE: Duration = Duration::from_secs(600);
 
 /// A terminal of 80 by 24, and the name by which a program opens it.
 pub struct Pty {

@@ -21,9 +21,9 @@ const SECONDS: usize = 20;
 /// Much longer than what is read ahead lasts. The take lies on another disk: it has room for 5 s alone.
 const STALL: Duration = Duration::from_secs(10);
 /// A loaded machine takes its time.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(600);
 /// After so many seconds `timeout` ends whatever is left.
-const AT_MOST_S: &str = "240";
+const AT_MOST_S: &str = "900";
 
 /// Makes the images and mounts them; takes the folder. The system reads little ahead there. Otherwise it would have the whole
 /// file before the disk stalls.

@@ -5,8 +5,9 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
-use super::jackd::{Mode, Server, wait_until};
+use super::jackd::{HANGS, Mode, Server, wait_until};
 use super::{NOBODY, alone, band, check, first_sound, hocket, rendered_of, run, send, text};
 
 const RATE_HZ: u32 = 48_000;
@@ -85,22 +86,37 @@ fn missing() -> Option<String> {
 }
 
 /// A run of a part.
-struct Playing(Child);
+struct Playing {
+    child: Child,
+    /// What it says.
+    said: PathBuf,
+}
 
 impl Playing {
     fn start(server: &Server, folder: &Path, host: usize, more: &[&str]) -> Playing {
         let part = folder.join(format!("part-{host}.toml")).display().to_string();
         let args = ["play", &part, "--device", "jack", "--connect", "no", "--quiet"];
         let mut command = hocket(&server.name, &[&args[..], more].concat());
-        Playing(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+        let said = folder.join(format!("said-{host}.txt"));
+        let file = std::fs::File::create(&said).unwrap();
+        let child = command.stdout(Stdio::null()).stderr(file).spawn().unwrap();
+        Playing { child, said }
+    }
+
+    /// It has not ended by itself.
+    #[track_caller]
+    fn check_plays(&mut self) {
+        let ended = self.child.try_wait().unwrap();
+        let said = std::fs::read_to_string(&self.said).unwrap_or_default();
+        assert_eq!(ended, None, "a part no longer plays: {said}");
     }
 }
 
 impl Drop for Playing {
     fn drop(&mut self) {
-        if let Ok(None) = self.0.try_wait() {
-            send(self.0.id(), "-INT");
-            let _ = self.0.wait();
+        if let Ok(None) = self.child.try_wait() {
+            send(self.child.id(), "-INT");
+            let _ = self.child.wait();
         }
     }
 }
@@ -115,20 +131,33 @@ fn connections(folder: &Path, host: usize) -> Vec<[String; 2]> {
     script.lines().filter_map(line).collect()
 }
 
-fn connect_all(server: &Server, pairs: &[[String; 2]]) {
+fn connect_all(server: &Server, playing: &mut Playing, pairs: &[[String; 2]]) {
     for [from, to] in pairs {
+        let begun = Instant::now();
         // A client whose ports are not there yet will have them soon. The tool may also give up although the server connects.
-        wait_until(&format!("{from} to {to}"), || {
-            server.tool("jack_connect", &[from, to]) == Some(true)
-                || are_connected(server, from, to)
-        });
+        while server.tool("jack_connect", &[from, to]) != Some(true)
+            && !are_connected(server, from, to)
+        {
+            playing.check_plays();
+            assert!(
+                begun.elapsed() < HANGS,
+                "{from} to {to}; the server has {}",
+                ports(server, &[])
+            );
+            std::thread::sleep(Duration::from_millis(10));
+        }
     }
 }
 
-fn are_connected(server: &Server, from: &str, to: &str) -> bool {
+/// What `jack_lsp` prints.
+fn ports(server: &Server, args: &[&str]) -> String {
     let mut command = Command::new("jack_lsp");
-    let output = command.args(["-c", from]).env("JACK_DEFAULT_SERVER", &server.name).output();
-    let output = output.map(|output| text(&output.stdout).to_owned()).unwrap_or_default();
+    let output = command.args(args).env("JACK_DEFAULT_SERVER", &server.name).output();
+    output.map(|output| text(&output.stdout).to_owned()).unwrap_or_default()
+}
+
+fn are_connected(server: &Server, from: &str, to: &str) -> bool {
+    let output = ports(server, &["-c", from]);
     // Below each port, what it is connected to.
     let below = output.lines().skip_while(|line| *line != from).skip(1);
     below.take_while(|line| line.starts_with(' ')).any(|line| line.trim() == to)
@@ -166,12 +195,12 @@ fn two_hosts_sound_as_one() {
     let recorder = host0.client("recorder", (2, 0), 60 * RATE_HZ as usize);
     let follows = ["--transport", "port"];
     let leads = ["--transport", "jack", "--send-transport"];
-    let part1 = Playing::start(&host1, &out, 1, &follows);
-    let part0 = Playing::start(&host0, &out, 0, &leads);
-    connect_all(&host1, &connections(&out, 1));
-    connect_all(&host0, &connections(&out, 0));
+    let mut part1 = Playing::start(&host1, &out, 1, &follows);
+    let mut part0 = Playing::start(&host0, &out, 0, &leads);
+    connect_all(&host1, &mut part1, &connections(&out, 1));
+    connect_all(&host0, &mut part0, &connections(&out, 0));
     let recorded = [1, 2].map(|n| [format!("hocket:main_{n}"), format!("recorder:in_{n}")]);
-    connect_all(&host0, &recorded);
+    connect_all(&host0, &mut part0, &recorded);
     recorder.start();
     wait_until("sound", || recorder.has_heard());
     let from = recorder.length();

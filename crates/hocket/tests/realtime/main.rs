@@ -29,7 +29,7 @@ use hocket_engine::{
 use streamed::{FILE_FRAMES, RATE_HZ, Stage};
 
 const FRAMES: usize = 64;
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Counts belong to the process.
 fn alone() -> MutexGuard<'static, ()> {

@@ -97,7 +97,7 @@ pub fn in_shell(folder: &Path, command: &str) -> Ran {
     let at = |name: &str| folder.join(name);
     let path = std::env::var("PATH").unwrap_or_default();
     let mut shell = Command::new("timeout");
-    shell.args(["120", "sh", "-c", command]).current_dir(folder).stdin(Stdio::null());
+    shell.args(["600", "sh", "-c", command]).current_dir(folder).stdin(Stdio::null());
     shell.env("PATH", format!("{}:{path}", at("bin").display()));
     shell.env("HOME", at("home")).env("LV2_PATH", at("lv2")).env("CLAP_PATH", at("clap"));
     shell.env("XDG_CONFIG_HOME", at("config")).env("XDG_CACHE_HOME", at("cache"));

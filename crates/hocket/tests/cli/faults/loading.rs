@@ -72,7 +72,7 @@ fn fault_02_loading_listens_to_signals() {
         let child = hocket(command).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         // The first file alone becomes 92 MB.
         let begun = Instant::now();
-        while peak_mib(&child) < 60 && begun.elapsed() < Duration::from_secs(120) {
+        while peak_mib(&child) < 60 && begun.elapsed() < Duration::from_secs(600) {
             std::thread::sleep(Duration::from_millis(20));
         }
         ended_by(signal, child, command);
@@ -100,7 +100,7 @@ fn fault_02_loading_a_project_listens_to_signals() {
         program.env("TMPDIR", unpacked.path()).stdout(Stdio::null()).stderr(Stdio::null());
         let child = program.spawn().unwrap();
         let begun = Instant::now();
-        while peak_mib(&child) < 60 && begun.elapsed() < Duration::from_secs(120) {
+        while peak_mib(&child) < 60 && begun.elapsed() < Duration::from_secs(600) {
             std::thread::sleep(Duration::from_millis(20));
         }
         assert!(!files(unpacked.path()).is_empty(), "{command:?}: nothing is unpacked");
@@ -129,7 +129,7 @@ fn fault_02_the_folder_of_a_killed_process_is_removed_by_the_next_start() {
         program.env("TMPDIR", temporary.path()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut running = Killed(program.spawn().unwrap());
         let begun = Instant::now();
-        while !has_locked_folder(temporary.path()) && begun.elapsed() < Duration::from_secs(60) {
+        while !has_locked_folder(temporary.path()) && begun.elapsed() < Duration::from_secs(600) {
             std::thread::sleep(Duration::from_millis(5));
         }
         assert!(has_locked_folder(temporary.path()), "{:?}", files(temporary.path()));
@@ -225,7 +225,7 @@ fn ended_by(signal: &str, mut child: Child, what: &[&str]) {
                 );
                 return;
             }
-            None if sent.elapsed() > Duration::from_secs(120) => {
+            None if sent.elapsed() > Duration::from_secs(600) => {
                 child.kill().unwrap();
                 panic!("{what:?} goes on after {signal}");
             }

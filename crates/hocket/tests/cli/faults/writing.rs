@@ -148,7 +148,7 @@ fn fault_08_parts_that_a_kill_left_are_removed_and_named() {
         let begun = Instant::now();
         let own = format!(".{}-0.part", child.id());
         while !parts().iter().any(|name| name.ends_with(&own))
-            && begun.elapsed() < Duration::from_secs(60)
+            && begun.elapsed() < Duration::from_secs(600)
         {
             std::thread::sleep(Duration::from_millis(10));
         }
