@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::live::CLASSES;
+use crate::cli::TransportArg;
 
 /// A look at a run.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -137,6 +138,7 @@ impl Shown {
                 "seconds": song.seconds,
                 "loop": song.repeat,
                 "transport": song.transport,
+                "follows": song.follows(),
             },
             "load": self.load[0],
             "most_load": self.load[1],
@@ -152,6 +154,21 @@ impl Shown {
             "wait": self.policy[2],
             "plan": self.plan,
         })
+    }
+}
+
+impl SongShown {
+    /// Whom the song follows, in words. `None`: nobody.
+    pub(super) fn follows(&self) -> Option<&'static str> {
+        let words = [
+            (TransportArg::Jack, "follows JACK"),
+            (TransportArg::Port, "follows a port"),
+            (TransportArg::Clock, "follows a clock"),
+        ];
+        words
+            .into_iter()
+            .find(|(leader, _)| leader.name() == self.transport)
+            .map(|(_, words)| words)
     }
 }
 

@@ -8,7 +8,6 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use super::keys::HELP;
-use crate::cli::TransportArg;
 use crate::play::live::{CLASS_PERCENT, CLASSES};
 use crate::play::shown::{DiskShown, MeterShown, Shown, WorkerShown};
 use crate::written::readable;
@@ -113,12 +112,10 @@ fn transport(shown: &Shown) -> Line<'static> {
     let [beats, unit] = song.signature;
     let mut text =
         format!("bar {}  {:.1} bpm {beats}/{unit}  {}", song.bar, song.bpm, clock(song.seconds));
-    match &song.repeat {
-        _ if song.transport == TransportArg::Jack.name() => text += "  follows JACK",
-        _ if song.transport == TransportArg::Port.name() => text += "  follows a port",
-        _ if song.transport == TransportArg::Clock.name() => text += "  follows a clock",
-        Some([from, to]) => text += &format!("  loop {from} to {to}"),
-        None => text += "  no loop",
+    match (song.follows(), &song.repeat) {
+        (Some(follows), _) => text += &format!("  {follows}"),
+        (None, Some([from, to])) => text += &format!("  loop {from} to {to}"),
+        (None, None) => text += "  no loop",
     }
     Line::from(vec![Span::styled(sign, style), Span::raw(text)])
 }

@@ -88,8 +88,15 @@ fn eighty_by_twenty_four_holds_everything() {
 #[test]
 fn a_song_that_follows_says_whom() {
     let mut following = run();
-    (following.song.repeat, following.song.transport) = (None, "jack");
-    check(&drawn(&following, false, 80, 24), &["▶ bar 32.1.000", "1:02.3  follows JACK"]);
+    for (transport, says) in
+        [("jack", "follows JACK"), ("port", "follows a port"), ("clock", "follows a clock")]
+    {
+        following.song.transport = transport;
+        check(&drawn(&following, false, 80, 24), &["▶ bar 32.1.000", &format!("1:02.3  {says}")]);
+        // The page writes the same words.
+        assert_eq!(following.json()["song"]["follows"], says);
+    }
+    assert_eq!(run().json()["song"]["follows"], serde_json::Value::Null);
 }
 
 #[test]
