@@ -20,12 +20,17 @@ const SCRIPT: &str = include_str!("trace_page/script.js");
 /// Late blocks in the table; the timeline has all of them.
 const MOST_LATE: usize = 100;
 
-/// A page about the run that needs nothing but itself.
+/// A page about one run, or about two of one session, one under the other. It needs nothing but itself.
 ///
 /// Cost: linear in the spans; the page has some 25 bytes for each.
-pub fn html(run: &RunTrace) -> String {
-    let late = late_blocks(run);
-    let title = format!("{} – hocket trace", plain(&run.about.session));
+///
+/// # Panics
+/// If there is no run, or a third.
+pub fn html(runs: &[RunTrace]) -> String {
+    assert!((1..=2).contains(&runs.len()), "a page has one run or two");
+    let about = &runs[0].about;
+    let shown: Vec<Shown> = (0..runs.len()).map(|index| Shown::of(runs, index)).collect();
+    let title = format!("{} – hocket trace", plain(&about.session));
     // The browser runs this script and no other, whatever text a trace may hold.
     let scripts = format!("script-src {}; ", script_source(SCRIPT));
     let page = html! {
@@ -33,15 +38,15 @@ pub fn html(run: &RunTrace) -> String {
         html lang="en" {
             (head(&title, &scripts, &[PLAIN_STYLE, OWN_STYLE]))
             body {
-                (top(run))
+                (top(&shown))
                 main {
-                    (verdict(run, &late))
-                    (timeline())
-                    (table(&late))
-                    (limits(run))
+                    @for it in &shown { (verdict(it)) }
+                    @if runs.len() > 1 { p.note { (TOGETHER) } }
+                    @for it in &shown { (timeline(it)) }
+                    @for it in &shown { (table(it)) }
+                    (limits(runs))
                 }
-                footer { "Made by hocket " (plain(&run.about.hocket)) " of a trace of format " (hocket_trace::run::FORMAT) ". This page loads nothing." }
-                script type="application/json" id="trace" { (PreEscaped(data::json(run))) }
+                footer { "Made by hocket " (plain(&about.hocket)) " of a trace of format " (hocket_trace::run::FORMAT) ". This page loads nothing." }
                 script { (PreEscaped(SCRIPT)) }
             }
         }
@@ -49,30 +54,74 @@ pub fn html(run: &RunTrace) -> String {
     page.into_string()
 }
 
-/// The late blocks, the worst first.
-fn late_blocks(run: &RunTrace) -> Vec<&RunBlock> {
-    let mut late: Vec<&RunBlock> = run.blocks.iter().filter(|block| block.is_late()).collect();
-    late.sort_by_key(|block| block.slack_ns());
-    late
+/// What a page with two runs says about them.
+const TOGETHER: &str = "B was played after A. Their timelines move and zoom together, and the chosen blocks begin at the same \
+    place. Choose a block in each to compare them. The pages of hocket bench judge which of two is better: it lets them \
+    take turns.";
+
+/// One run of a page.
+struct Shown<'a> {
+    run: &'a RunTrace,
+    /// 0 or 1.
+    index: usize,
+    is_alone: bool,
+    /// What holds for both timelines stands below the last one.
+    is_last: bool,
+    /// The late blocks, the worst first.
+    late: Vec<&'a RunBlock>,
 }
 
-fn top(run: &RunTrace) -> Markup {
-    let about = &run.about;
+impl Shown<'_> {
+    fn of(runs: &[RunTrace], index: usize) -> Shown<'_> {
+        let run = &runs[index];
+        let mut late: Vec<&RunBlock> = run.blocks.iter().filter(|block| block.is_late()).collect();
+        late.sort_by_key(|block| block.slack_ns());
+        Shown { run, index, is_alone: runs.len() == 1, is_last: index + 1 == runs.len(), late }
+    }
+
+    /// The end of the names that this run's elements have: none for the first.
+    fn suffix(&self) -> &'static str {
+        ["", "-b"][self.index]
+    }
+
+    fn letter(&self) -> &'static str {
+        ["A", "B"][self.index]
+    }
+
+    /// `Timeline`; of two runs, `Timeline B: critical / off / hybrid`.
+    fn heading(&self, what: &str) -> String {
+        match self.is_alone {
+            true => what.into(),
+            false => format!("{what} {}: {}", self.letter(), plain(&self.run.about.policy)),
+        }
+    }
+}
+
+fn top(shown: &[Shown]) -> Markup {
+    let about = &shown[0].run.about;
     html! {
         header {
             p.brand { "Hocket trace" }
             (choice("theme", "Colours", &[("auto", "auto"), ("light", "light"), ("dark", "dark")]))
             h1 { (plain(&about.session)) }
             p.setting {
-                (run.frames()) " · deadline " (quantity(about.period_ns as f64, "ns")) " · "
-                (plain(&about.policy)) " · " (count(run.played)) " blocks played"
-                @if run.interrupted { ", interrupted" }
+                (shown[0].run.frames()) " · deadline " (quantity(about.period_ns as f64, "ns"))
+                @if let [only] = shown { " · " (played(only.run)) }
+            }
+            @if shown.len() > 1 {
+                @for it in shown { p.setting { b { (it.letter()) } " · " (played(it.run)) } }
             }
         }
     }
 }
 
-fn verdict(run: &RunTrace, late: &[&RunBlock]) -> Markup {
+fn played(run: &RunTrace) -> String {
+    let interrupted = if run.interrupted { ", interrupted" } else { "" };
+    format!("{} · {} blocks played{interrupted}", plain(&run.about.policy), count(run.played))
+}
+
+fn verdict(shown: &Shown) -> Markup {
+    let Shown { run, late, is_alone, .. } = shown;
     let class = if run.misses.total() > 0 { "verdict misses" } else { "verdict holds" };
     let misses = match run.misses.total() {
         0 => format!("All {} blocks were in time.", count(run.played)),
@@ -81,7 +130,7 @@ fn verdict(run: &RunTrace, late: &[&RunBlock]) -> Markup {
     let worst = run.worst().filter(|_| late.is_empty());
     html! {
         div class=(class) {
-            p { (misses) }
+            p { @if !is_alone { (shown.letter()) ": " } (misses) }
             ul.findings {
                 @for block in late.iter().take(3) {
                     @if let Some(verdict) = &block.verdict { li { (plain(&verdict.text)) "." } }
@@ -97,10 +146,12 @@ fn verdict(run: &RunTrace, late: &[&RunBlock]) -> Markup {
 
 fn kept(run: &RunTrace) -> String {
     let which = match run.about.kept {
-        Kept::Every => "every block",
-        Kept::OnMiss => "late blocks and their neighbours, or the worst block if none was late",
+        Kept::Every => "all that were played",
+        Kept::OnMiss => {
+            "those that were late and their neighbours, or the worst one if none was late"
+        }
     };
-    let mut text = format!("This page has {} blocks: {which}.", count(run.blocks.len() as u64));
+    let mut text = format!("Kept: {} blocks, {which}.", count(run.blocks.len() as u64));
     if run.lost_blocks > 0 {
         text += &format!(" There was no room for {} others.", count(run.lost_blocks));
     }
@@ -111,31 +162,36 @@ fn kept(run: &RunTrace) -> String {
 }
 
 /// What the script fills. Its height is kept, so that nothing moves when it comes.
-fn timeline() -> Markup {
+fn timeline(shown: &Shown) -> Markup {
+    let (suffix, heading) = (shown.suffix(), shown.heading("Timeline"));
+    let find = format!("find{suffix}");
     html! {
-        section.stage {
-            h2 { "Timeline" }
+        section.stage data-run=(shown.index) {
+            h2 { (heading) }
             noscript { p { "The timeline needs scripts. The late blocks are listed below in words." } }
             div.tools hidden {
-                label for="find" { "Find a unit" }
-                input type="search" id="find" autocomplete="off" spellcheck="false";
-                span #found role="status" {}
+                label for=(find) { "Find a unit" }
+                input type="search" id=(find) autocomplete="off" spellcheck="false";
+                span.found id={ "found" (suffix) } role="status" {}
             }
-            figure.trace aria-label="Timeline of the blocks" hidden {
+            figure.trace aria-label={ (heading) ", the blocks" } hidden {
                 canvas.overview aria-hidden="true" {}
-                div.plot tabindex="0" role="group" aria-label="Timeline, one lane per thread. Arrow keys move, plus and minus zoom, B and L go to the next block and the next late one." {
+                div.plot tabindex="0" role="group" aria-label={ (heading) ", one lane per thread. Arrow keys move, plus and minus zoom, B and L go to the next block and the next late one." } {
                     div.names {}
                     canvas.lanes-canvas aria-hidden="true" {}
                 }
                 p.readout aria-live="polite" {}
-                ul.legend {}
+                @if shown.is_last { ul.legend {} }
             }
-            details.keys hidden {
-                summary { "Mouse, touch and keys" }
-                dl.facts.long {
-                    @for (keys, what) in KEYS { div { dt { (keys) } dd { (what) } } }
+            @if shown.is_last {
+                details.keys hidden {
+                    summary { "Mouse, touch and keys" }
+                    dl.facts.long {
+                        @for (keys, what) in KEYS { div { dt { (keys) } dd { (what) } } }
+                    }
                 }
             }
+            script type="application/json" id={ "trace" (suffix) } { (PreEscaped(data::json(shown.run))) }
         }
     }
 }
@@ -152,12 +208,13 @@ const KEYS: [(&str, &str); 9] = [
     ("/, Enter, Shift+Enter", "finds a unit; its next span, the one before"),
 ];
 
-fn table(late: &[&RunBlock]) -> Markup {
+fn table(shown: &Shown) -> Markup {
+    let (late, heading) = (&shown.late, shown.heading("Late blocks"));
     html! {
         @if !late.is_empty() {
-            section {
-                h2 { "Late blocks" }
-                div.scroll tabindex="0" role="region" aria-label="Late blocks" {
+            section data-run=(shown.index) {
+                h2 { (heading) }
+                div.scroll tabindex="0" role="region" aria-label=(heading) {
                     table.wide {
                         thead { tr { th scope="col" { "block" } th scope="col" { "late by, µs" } th.left scope="col" { "cause" } th.left scope="col" { "in words" } } }
                         tbody {
@@ -191,22 +248,37 @@ fn row(block: &RunBlock) -> Markup {
     }
 }
 
-fn limits(run: &RunTrace) -> Markup {
+fn limits(runs: &[RunTrace]) -> Markup {
+    let remarks = once(runs.iter().flat_map(|run| &run.remarks).map(|text| plain(text)));
+    let limits = once(runs.iter().flat_map(|run| &run.limits).map(|text| plain(text)));
     html! {
-        @if !run.remarks.is_empty() {
+        @if !remarks.is_empty() {
             section {
                 h2 { "What the system granted and refused" }
-                ul.plain { @for remark in &run.remarks { li { (plain(remark)) "." } } }
+                ul.plain { @for remark in &remarks { li { (remark) "." } } }
             }
         }
         section {
             h2 { "What it does not show" }
             ul.plain {
-                @for limit in &run.limits { li { (plain(limit)) "." } }
-                li { "What it costs to note spans is in the times: " (run.cost()) "." }
+                @for limit in &limits { li { (limit) "." } }
+                @for cost in &once(runs.iter().map(RunTrace::cost)) {
+                    li { "What it costs to note spans is in the times: " (cost) "." }
+                }
                 li { "Other threads are shown for late blocks only, as far as this machine lets Hocket watch them." }
                 li { "A cause is what the records show. It is not a proof." }
             }
         }
     }
+}
+
+/// Sentences in their order, each of them once: two runs often have the same.
+fn once(sentences: impl Iterator<Item = impl Into<String>>) -> Vec<String> {
+    let mut all = Vec::new();
+    for sentence in sentences.map(Into::into) {
+        if !all.contains(&sentence) {
+            all.push(sentence);
+        }
+    }
+    all
 }

@@ -28,7 +28,7 @@ addEventListener("load", () => {
   };
   const wheel = (options) => canvas.dispatchEvent(new w.WheelEvent("wheel", { deltaY: -120, bubbles: true, cancelable: true, ...options }));
   const seen = [];
-  const note = () => seen.push({ from: +plot.dataset.from, to: +plot.dataset.to, says: d.querySelector(".trace .readout").textContent, found: d.querySelector("#found").textContent });
+  const note = () => seen.push({ from: +plot.dataset.from, to: +plot.dataset.to, says: d.querySelector(".trace .readout").textContent, found: d.querySelector("#found").textContent, plots: [...d.querySelectorAll(".plot")].map((e) => [+e.dataset.from, +e.dataset.to]) });
   try {
     note();
     for (const step of STEPS) { step({ key, type, press, point, wheel, find, d }); note(); }
@@ -78,7 +78,7 @@ fn says(seen: &Value, step: usize) -> &str {
 fn the_page_is_whole_at_both_widths_with_and_without_scripts() {
     let test = "the_page_is_whole_at_both_widths_with_and_without_scripts";
     let Some(browser) = chromium(test) else { return };
-    let page = html(&run(50));
+    let page = html(&[run(50)]);
     let view = |name, width, scripts| View { name, page: &page, width, scripts };
     let views = [view("desk", 1280, true), view("phone", 390, true), view("still", 390, false)];
     let (seen, mut console) = look(&browser, Scheme::Dark, &views);
@@ -99,7 +99,7 @@ fn it_draws_lanes_by_seat_and_begins_at_the_worst_block() {
     let Some(browser) = chromium("it_draws_lanes_by_seat_and_begins_at_the_worst_block") else {
         return;
     };
-    let seen = drive(&browser, &html(&run(50)), "");
+    let seen = drive(&browser, &html(&[run(50)]), "");
     let lanes =
         ["", "blocks", "worker 0 (leader), CPU 0", "worker 1, CPU 1", "other threads, CPU 1"];
     assert_eq!(seen["lanes"], json!(lanes));
@@ -122,7 +122,7 @@ fn keys_zoom_pan_and_go_from_block_to_block() {
     let steps = "({key}) => key('+'), ({key}) => key('ArrowRight'), ({key}) => key('-'), ({key}) => key('b'), \
                  ({key}) => key('L', true), ({key}) => key('0'), ({press}) => press('Show block 3'), \
                  ({press}) => press('Zoom in')";
-    let seen = drive(&browser, &html(&run(50)), steps);
+    let seen = drive(&browser, &html(&[run(50)]), steps);
     assert!((width(&seen, 1) / width(&seen, 0) - 0.6).abs() < 0.01);
     assert!((width(&seen, 2) - width(&seen, 1)).abs() < 2.0, "a pan zooms nothing");
     assert!(seen["seen"][2]["from"].as_f64() > seen["seen"][1]["from"].as_f64());
@@ -138,7 +138,7 @@ fn a_unit_is_found() {
     let steps = "({type}) => type('VOCALS'), ({key, find}) => key('Enter', false, find), \
                  ({key, find}) => key('Enter', false, find), ({key, find}) => key('Enter', true, find), \
                  ({type}) => type('no such unit'), ({type}) => type('')";
-    let seen = drive(&browser, &html(&run(50)), steps);
+    let seen = drive(&browser, &html(&[run(50)]), steps);
     assert_eq!(seen["seen"][1]["found"], "50 spans");
     assert!(
         says(&seen, 2).starts_with("vocals: play, eq, comp: worker 1, CPU 1, 25.0 to 1,200.0 µs")
@@ -164,7 +164,7 @@ fn mouse_and_touch_choose_drag_and_pinch() {
         ({wheel}) => wheel({}), \
         ({wheel}) => wheel({ ctrlKey: true }), \
         ({key}) => key('ArrowUp'), ({key}) => key('ArrowRight', true)";
-    let seen = drive(&browser, &html(&run(50)), steps);
+    let seen = drive(&browser, &html(&[run(50)]), steps);
     assert!(says(&seen, 1).starts_with("wait: nothing was ready: worker 0 (leader), CPU 0, "));
     assert!(says(&seen, 2).starts_with("vocals: play, eq, comp: worker 1, CPU 1, "));
     assert!(says(&seen, 3).starts_with("preview (99): other threads, CPU 1, 100.0 to 800.0 µs"));
@@ -186,17 +186,71 @@ fn large_and_small_runs_are_drawn() {
     let Some(browser) = chromium("large_and_small_runs_are_drawn") else { return };
     for blocks in [1, 4, 10_000] {
         let steps = "({key}) => key('0'), ({key}) => key('l'), ({key}) => key('+')";
-        let seen = drive(&browser, &html(&run(blocks)), steps);
+        let seen = drive(&browser, &html(&[run(blocks)]), steps);
         let periods = blocks as f64 + if blocks > 4 { 1.0 } else { 0.0 };
         assert!(width(&seen, 1) >= periods * 1_000_000.0, "{blocks}: {}", width(&seen, 1));
         assert!(width(&seen, 3) < width(&seen, 2));
     }
 }
 
+/// Two runs: the late block begins at 3 ms of the first and at 1 ms of the second, which lacks two blocks.
+fn two_runs() -> String {
+    let mut second = run(50);
+    second.blocks.drain(..2);
+    html(&[run(50), second])
+}
+
+#[test]
+fn of_two_runs_the_chosen_blocks_stand_one_under_the_other() {
+    let test = "of_two_runs_the_chosen_blocks_stand_one_under_the_other";
+    let Some(browser) = chromium(test) else { return };
+    let steps = "({key}) => key('+'), ({key}) => key('ArrowRight'), \
+                 ({key, d}) => key('-', false, d.querySelectorAll('.plot')[1]), ({key}) => key('b'), \
+                 ({d}) => d.querySelectorAll('button[aria-label=\"Show block 3\"]')[1].click()";
+    let seen = drive(&browser, &two_runs(), steps);
+    let plot = |step: usize, which: usize| {
+        let of = |at: usize| seen["seen"][step]["plots"][which][at].as_f64().expect("a time");
+        [of(0), of(1)]
+    };
+    // Block 4 begins at 5 ms, because a period is skipped before it.
+    for (step, begin) in [(0, 3e6), (1, 3e6), (2, 3e6), (3, 3e6), (4, 5e6), (5, 5e6)] {
+        let ([from, to], [below, until]) = (plot(step, 0), plot(step, 1));
+        assert!((from - begin - (below - 1e6)).abs() < 3.0, "step {step}: {seen:#}");
+        assert!((to - from - (until - below)).abs() < 3.0, "step {step}: {seen:#}");
+    }
+    let width = |step| plot(step, 0)[1] - plot(step, 0)[0];
+    assert!(width(1) < 0.7 * width(0) && width(3) > 1.5 * width(2), "each zooms both");
+    assert_ne!(plot(1, 1), plot(2, 1), "the second moves with the first");
+}
+
+#[test]
+fn a_page_of_two_runs_is_whole_and_has_no_faults() {
+    let Some(browser) = chromium("a_page_of_two_runs_is_whole_and_has_no_faults") else { return };
+    let page = two_runs();
+    let view = |name, width, scripts| View { name, page: &page, width, scripts };
+    let views = [view("desk", 1280, true), view("phone", 390, true)];
+    let (seen, console) = look(&browser, Scheme::Light, &views);
+    assert!(console.is_empty(), "{console:#?}");
+    for view in &views {
+        let seen = &seen[view.name];
+        assert_fits(seen, view.name);
+        assert_eq!((&seen["nameless"], &seen["enhanced"]), (&json!(0), &json!("yes")));
+        let headings = seen["headings"].as_array().expect("headings");
+        let begin =
+            |at: usize| headings[at].as_str().unwrap_or("").split(':').next().map(str::to_owned);
+        let begins: Vec<_> = (0..headings.len()).filter_map(begin).collect();
+        let names =
+            ["Timeline A", "Timeline B", "Late blocks A", "Late blocks B", "What it does not show"];
+        assert_eq!(begins, names);
+    }
+    let objections = objections(&browser, Scheme::Dark, &page, 390);
+    assert!(objections.is_empty(), "{objections:#?}");
+}
+
 #[test]
 fn axe_core_has_no_objections() {
     let Some(browser) = chromium("axe_core_has_no_objections") else { return };
-    let page = html(&run(50));
+    let page = html(&[run(50)]);
     for (scheme, width) in [(Scheme::Light, 1280), (Scheme::Dark, 390)] {
         let objections = objections(&browser, scheme, &page, width);
         assert!(objections.is_empty(), "{width}: {objections:#?}");

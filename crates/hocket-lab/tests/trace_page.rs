@@ -15,7 +15,7 @@ fn data(page: &str) -> Value {
 
 #[test]
 fn it_says_in_words_what_was_late_and_why() {
-    let page = html(&run(20));
+    let page = html(&[run(20)]);
     for words in [
         "<h1>The Band</h1>",
         "Misses in 20 blocks: 2 (1 late block, 1 skipped period).",
@@ -23,7 +23,7 @@ fn it_says_in_words_what_was_late_and_why() {
         "also: worker 1 was moved 2 times",
         "<td class=\"left\">seat-taken</td>",
         "<td class=\"is-late\">250.0</td>",
-        "This page has 20 blocks: every block.",
+        "Kept: 20 blocks, all that were played.",
         "the CPU&#39;s counters cannot be read",
         "<noscript>",
     ] {
@@ -32,23 +32,57 @@ fn it_says_in_words_what_was_late_and_why() {
     }
     let mut calm = run(3);
     calm.misses = Default::default();
-    let page = html(&calm);
+    let page = html(&[calm]);
     assert!(page.contains("All 3 blocks were in time.") && !page.contains("Late blocks</h2>"));
     assert!(page.contains("The least slack: 450 µs, in block 0."));
+}
+
+#[test]
+fn two_runs_stand_one_under_the_other() {
+    let (first, mut second) = (run(20), run(7));
+    second.about.policy = "critical / off / spin".into();
+    (second.misses, second.blocks[3].verdict) = (Default::default(), None);
+    second.limits.push("the second saw less".into());
+    let policy = first.about.policy.clone();
+    let page = html(&[first, second]);
+    for words in [
+        format!("Timeline A: {policy}</h2>"),
+        "Timeline B: critical / off / spin</h2>".into(),
+        "A: Misses in 20 blocks: 2 (1 late block, 1 skipped period).".into(),
+        "B: All 7 blocks were in time.".into(),
+        "<b>B</b> · critical / off / spin · 7 blocks played".into(),
+        "B was played after A.".into(),
+        "the second saw less.".into(),
+    ] {
+        assert!(page.contains(&words), "'{words}' is missing:\n{page}");
+    }
+    assert_eq!(page.matches("the CPU's counters cannot be read").count(), 1, "said once");
+    let timelines: Vec<usize> =
+        page.match_indices("section class=\"stage\"").map(|it| it.0).collect();
+    let table = page.find("Late blocks A: ").expect("a table");
+    assert!(timelines.len() == 2 && timelines[1] < table, "nothing stands between the timelines");
+    for (id, blocks) in [("trace", 20), ("trace-b", 7)] {
+        let (_, rest) = page.split_once(&format!("id=\"{id}\">")).unwrap();
+        let data: Value = serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap();
+        assert_eq!(data["blocks"].as_array().map(Vec::len), Some(blocks), "{id}");
+    }
+    for id in ["find", "find-b", "found", "found-b"] {
+        assert_eq!(page.matches(&format!(" id=\"{id}\"")).count(), 1, "{id}");
+    }
 }
 
 #[test]
 fn what_found_no_room_is_counted() {
     let mut run = run(5);
     (run.lost_blocks, run.lost_spans) = (12_345, 3);
-    let page = html(&run);
+    let page = html(&[run]);
     assert!(page.contains("There was no room for 12,345 others. There was no room for 3 spans."));
 }
 
 #[test]
 fn the_script_gets_every_span() {
     let run = run(20);
-    let data = data(&html(&run));
+    let data = data(&html(std::slice::from_ref(&run)));
     let blocks = data["blocks"].as_array().unwrap();
     assert_eq!(blocks.len(), 20);
     let late = &blocks[LATE.0 as usize];
@@ -67,7 +101,7 @@ fn the_script_gets_every_span() {
 
 #[test]
 fn the_page_names_nothing_outside_itself() {
-    let page = html(&run(5));
+    let page = html(&[run(5)]);
     for outside in ["http:", "https:", "//cdn", "url(", "@import", "src=", "<base", "<iframe"] {
         assert!(!page.contains(outside), "{outside}");
     }
@@ -76,7 +110,7 @@ fn the_page_names_nothing_outside_itself() {
 
 #[test]
 fn only_the_known_script_may_run() {
-    let page = html(&run(5));
+    let page = html(&[run(5)]);
     let (_, rest) = page.split_once("<script>").expect("a script");
     let (script, rest) = rest.split_once("</script>").expect("its end");
     assert!(!rest.contains("<script"), "one script that runs");
@@ -118,7 +152,7 @@ fn names_from_elsewhere_stay_text() {
             (verdict.text, verdict.others[0].text) = (evil.into(), evil.into());
         }
     }
-    let page = html(&run);
+    let page = html(&[run]);
     assert!(!page.contains("<img") && !page.contains("<script>alert"), "it breaks out");
     assert_eq!(page.matches("</script>").count(), 2);
     assert!(page.chars().all(|c| c == '\n' || !hocket_lab::foreign::is_hidden(c)));
@@ -128,6 +162,6 @@ fn names_from_elsewhere_stay_text() {
 
 #[test]
 fn a_run_without_blocks_has_a_page() {
-    let page = html(&run(0));
+    let page = html(&[run(0)]);
     assert_eq!(data(&page)["blocks"], serde_json::json!([]));
 }

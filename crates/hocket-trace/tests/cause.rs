@@ -158,7 +158,8 @@ fn a_thread_of_lower_priority_does_not_keep_a_sleeper_away() {
     let mut late = leader_behind_a_stranger();
     check(&late, Cause::SeatTaken, 181, &["preview (thread 4711) ran for 320 µs"]);
     late.seats[0].outranked = vec![STRANGER];
-    let words = ["320 µs after the signal", "preview (thread 4711) ran there", "lower priority"];
+    let words =
+        ["320 µs after the signal", "preview (thread 4711) ran there", "priority is too low"];
     check(&late, Cause::LeaderWokeLate, 181, &words);
     // A host that stopped the CPU explains it better.
     late.seats[0].steal_ns = 10_000 * US;

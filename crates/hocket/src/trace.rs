@@ -5,6 +5,7 @@ mod collect;
 mod format;
 mod from;
 mod system;
+mod variants;
 
 use std::path::Path;
 
@@ -27,6 +28,7 @@ use crate::render::{check_length, frames_of};
 use crate::written::Parts;
 use collect::{Collector, Ending, Notes};
 use format::Format;
+use variants::Variant;
 
 /// Blocks where nobody says how many.
 const BLOCKS: u64 = 1000;
@@ -61,7 +63,8 @@ pub fn run(args: &TraceArgs) -> Result<Exit, Failure> {
 
 /// Plays a session and writes what its threads did.
 fn play(args: &TraceArgs, session: &Path, format: Format) -> Result<Exit, Failure> {
-    crate::bench::check_waits("--wait", args.wait.as_slice())?;
+    let variants = variants::of(args, format)?;
+    crate::bench::check_waits("--wait", &args.wait)?;
     crate::bench::check_waits("--seat-wait", &[args.seat_wait])?;
     check_length(args.length)?;
     crate::bench::check_block(args.frames, args.rate.unwrap_or(crate::bench::ANY_RATE_HZ))?;
@@ -77,7 +80,7 @@ fn play(args: &TraceArgs, session: &Path, format: Format) -> Result<Exit, Failur
     crate::bench::check_cpus(&disturb, &topology)?;
     crate::bench::place(&mut disturb, &topology);
     let files = check_files(args, session, &opened, format)?;
-    crate::notes::serial_workers(args.workers, args.schedule.as_slice());
+    crate::notes::serial_workers(args.workers, &args.schedule);
     crate::notes::takes_left_out(session, opened.session(), "a trace");
     let mut parts = Parts::default();
     let stop = crate::interrupt::flag()?;
@@ -88,22 +91,32 @@ fn play(args: &TraceArgs, session: &Path, format: Format) -> Result<Exit, Failur
     loaded.accept(args.strict)?;
     parts.end("loading");
     let stage = Stage { args, loaded: &loaded, topology: &topology, known: &known };
-    let (engine, policy) = stage.engine()?;
-    files.make_folders()?;
-    crate::play::fill(&loaded, &stop);
-    parts.end("preparing");
-    let run = stage.play(engine, policy, &disturb, &stop)?;
-    parts.end("playing");
-    if run.blocks.is_empty() {
+    let mut runs: Vec<RunTrace> = Vec::new();
+    for variant in &variants {
+        let (engine, policy) = stage.engine(variant)?;
+        files.make_folders()?;
+        crate::play::fill(&loaded, &stop);
+        parts.end("preparing");
+        let run = stage.play(engine, policy, &disturb, &stop)?;
+        parts.end("playing");
+        // Without a block there is nothing to show.
+        if !run.blocks.is_empty() {
+            print(&summary(&run));
+            runs.push(run);
+        }
+        if runs.last().is_none_or(|run| run.interrupted) {
+            break;
+        }
+    }
+    if runs.is_empty() {
         return Err(Failure::interrupted());
     }
-    print(&summary(&run));
-    crate::keep::trace(&format.bytes(&run), &args.output)?;
+    crate::keep::trace(&format.bytes(&runs), &args.output)?;
     crate::written::wrote(&args.output);
     note(format.hint());
     parts.end("writing");
     parts.tell();
-    Ok(exit(&run, args))
+    Ok(exit(&runs, variants.len(), args))
 }
 
 fn check_files(
@@ -124,9 +137,12 @@ fn kind(format: Format) -> Kind {
     if format == Format::Page { Kind::Page } else { Kind::Trace }
 }
 
-fn exit(run: &RunTrace, args: &TraceArgs) -> Exit {
-    let missed = args.max_misses.is_some_and(|most| run.misses.total() > most);
-    match (run.interrupted, missed) {
+/// How the command ends after these runs, of so many that were wanted.
+fn exit(runs: &[RunTrace], wanted: usize, args: &TraceArgs) -> Exit {
+    let too_many = |run: &RunTrace| args.max_misses.is_some_and(|most| run.misses.total() > most);
+    let missed = runs.iter().any(too_many);
+    let interrupted = runs.len() < wanted || runs.iter().any(|run| run.interrupted);
+    match (interrupted, missed) {
         (true, _) => Exit::Interrupted,
         (false, true) => Exit::Missed,
         (false, false) => Exit::Done,
@@ -143,11 +159,11 @@ struct Stage<'a> {
 
 impl Stage<'_> {
     /// An engine that is ready to play, and its policy in words.
-    fn engine(&self) -> Result<(Engine, String), Failure> {
+    fn engine(&self, variant: &Variant) -> Result<(Engine, String), Failure> {
         let Stage { args, loaded, topology, known } = self;
-        let schedule = known.schedule_or(args.schedule, args.frames);
-        let sibling = known.policy(args.policy, args.frames, topology, None);
-        let wait = known.wait_or(args.wait, args.frames);
+        let schedule = known.schedule_or(variant.schedule, args.frames);
+        let sibling = known.policy(variant.policy, args.frames, topology, None);
+        let wait = known.wait_or(variant.wait, args.frames);
         let policy = Policy { schedule: schedule.kind(), sibling, wait };
         let priority = (args.priority > 0).then_some(args.priority);
         let seat_wait = args.seat_wait.into();

@@ -27,5 +27,5 @@ fn check_run(run: &RunTrace) {
     }
     assert!(!hocket_trace::write::text(run).is_empty());
     assert!(!hocket_trace::write::chrome_json(run).is_empty());
-    assert!(hocket_lab::trace_page::html(run).contains("</html>"));
+    assert!(hocket_lab::trace_page::html(std::slice::from_ref(run)).contains("</html>"));
 }

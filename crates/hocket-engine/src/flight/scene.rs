@@ -113,7 +113,9 @@ fn outranked(member: &Member, own: &Switches) -> Vec<i32> {
     let mut tids: Vec<i32> = strangers.collect();
     tids.sort_unstable();
     tids.dedup();
-    tids.retain(|tid| class(ThreadId::from_number(*tid)).is_some_and(|class| worker.outranks(&class)));
+    tids.retain(|tid| {
+        class(ThreadId::from_number(*tid)).is_some_and(|class| worker.outranks(&class))
+    });
     tids
 }
 

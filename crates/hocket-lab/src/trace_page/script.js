@@ -1,13 +1,26 @@
 "use strict";
-// Draws the timeline of the page from the numbers in #trace. Times are nanoseconds since the planned start of the first
-// block. A view is a part of that time; only what it shows is drawn, and what is thinner than a pixel is drawn once.
-(() => {
-  const remember = (name, value) => { try { localStorage.setItem(name, value); } catch { /* files may have no storage */ } };
-  const recall = (name) => { try { return localStorage.getItem(name); } catch { return null; } };
-  const chosenTheme = document.getElementById("theme-" + recall("hocket-theme"));
-  if (chosenTheme) chosenTheme.checked = true;
-
-  const data = JSON.parse(document.getElementById("trace").textContent);
+// Draws the timelines of the page from the numbers that stand beside each. Times are nanoseconds since the planned start
+// of the first block. A view is a part of that time; only what it shows is drawn, and what is thinner than a pixel is
+// drawn once. Of two timelines, the chosen blocks begin at the same place, and both move and zoom together.
+const timelines = [];
+const colouringOf = (data, lanes) => {
+  // Which strip has which colour: those that take most time have one of their own, all others share the last.
+  const times = new Map();
+  for (const it of lanes) {
+    for (let i = 0; it.isUnit && i < it.length; i += 1) {
+      if (it.what[i] < 0) continue;
+      const strip = stripOf(it.naming(it.what[i], it.block[i]));
+      times.set(strip, (times.get(strip) ?? 0) + it.took[i]);
+    }
+  }
+  const rest = data.strips.length - 1;
+  const busiest = [...times].sort((a, b) => b[1] - a[1]).map(([strip]) => strip);
+  const coloured = busiest.slice(0, busiest.length > data.strips.length ? rest : data.strips.length);
+  return { coloured, others: busiest.length - coloured.length, fill: new Map(coloured.map((strip, index) => [strip, data.strips[index]])) };
+};
+const stripOf = (name) => name.split(": ", 1)[0];
+const timeline = (stage) => {
+  const data = JSON.parse(stage.querySelector("script").textContent);
   const blocks = data.blocks.map(([number, start, awake, finished, deadline, skipped, names], index) =>
     ({ index, number, start, awake, finished, deadline, skipped, names: data.names[names], list: names, why: data.why[index], way: data.ways[index], late: finished > deadline }));
   if (!blocks.length) return;
@@ -29,25 +42,14 @@
     lanes.push(lane("other threads", "CPU " + cpu, flat, (what) => names[what], false));
   }
 
-  // Which strip has which colour: those that take most time have one of their own, all others share the last.
-  const stripOf = (name) => name.split(": ", 1)[0];
-  const times = new Map();
-  for (const it of lanes) {
-    for (let i = 0; it.isUnit && i < it.length; i += 1) {
-      if (it.what[i] < 0) continue;
-      const strip = stripOf(it.naming(it.what[i], it.block[i]));
-      times.set(strip, (times.get(strip) ?? 0) + it.took[i]);
-    }
-  }
-  const rest = data.strips.length - 1;
-  const busiest = [...times].sort((a, b) => b[1] - a[1]).map(([strip]) => strip);
-  const coloured = busiest.slice(0, busiest.length > data.strips.length ? rest : data.strips.length);
-  const fillOfStrip = new Map(coloured.map((strip, index) => [strip, data.strips[index]]));
+  // The second timeline has the colours of the first.
+  const colouring = timelines.length ? timelines[0].colouring : colouringOf(data, lanes);
+  const rest = data.strips.length - 1, { coloured, fill: fillOfStrip } = colouring;
   const fills = data.names.map((names) => names.map((name) => fillOfStrip.get(stripOf(name)) ?? data.strips[rest]));
 
-  const find = (query) => document.querySelector(query);
+  const find = (query) => stage.querySelector(query);
   const plot = find(".plot"), canvas = find(".lanes-canvas"), overview = find(".overview");
-  const readout = find(".trace .readout"), found = find("#found"), search = find("#find"), tools = find(".tools");
+  const readout = find(".trace .readout"), found = find(".found"), search = find("input[type=search]"), tools = find(".tools");
   const paint = canvas.getContext("2d"), paintOverview = overview.getContext("2d");
 
   const first = Math.min(0, ...lanes.map((it) => it.length ? it.start[0] : 0));
@@ -59,14 +61,21 @@
   let matches = null; // per list of names, which units match
 
   const us = (ns, places = 1) => (ns / 1e3).toLocaleString("en", { minimumFractionDigits: places, maximumFractionDigits: places });
+  // The others move with this one: their chosen blocks begin where its own does.
+  const lead = () => {
+    for (const it of timelines) if (it.stage !== stage) it.follow(view.from - block.start, view.to - block.start);
+  };
+  const show = (from, to) => {
+    Object.assign(view, { from, to });
+    // For those who look from outside.
+    Object.assign(plot.dataset, { from: Math.round(from), to: Math.round(to) });
+    schedule();
+  };
   const setView = (from, to) => {
     const width = Math.min(Math.max(to - from, LEAST_NS), whole.to - whole.from);
-    const middle = (from + to) / 2;
-    view.from = Math.min(Math.max(middle - width / 2, whole.from), whole.to - width);
-    view.to = view.from + width;
-    // For those who look from outside.
-    Object.assign(plot.dataset, { from: Math.round(view.from), to: Math.round(view.to) });
-    schedule();
+    const begin = Math.min(Math.max((from + to - width) / 2, whole.from), whole.to - width);
+    show(begin, begin + width);
+    lead();
   };
   const zoom = (factor, around = (view.from + view.to) / 2) =>
     setView(around - (around - view.from) * factor, around + (view.to - around) * factor);
@@ -277,7 +286,7 @@
   const names = find(".names");
   const choose = (row, at) => {
     chosen = at === null ? null : { lane: row, at };
-    if (chosen !== null) block = blocks[lanes[row].block[at]];
+    if (chosen !== null && block !== blocks[lanes[row].block[at]]) { block = blocks[lanes[row].block[at]]; lead(); }
     [...names.children].forEach((it, index) => it.classList.toggle("is-chosen", chosen !== null && index === row + 2));
     say();
     schedule();
@@ -372,7 +381,7 @@
     if (!wasDown || event.type !== "pointerup" || moved > 4) return;
     const row = Math.floor((event.clientY - canvas.getBoundingClientRect().top - AXIS) / ROW) - 1;
     const time = ns(px(event)), near = (view.to - view.from) / width * 3;
-    if (row === -1) { const it = blocks[Math.min(firstBlock(time), blocks.length - 1)]; block = it; choose(0, null); return; }
+    if (row === -1) { block = blocks[Math.min(firstBlock(time), blocks.length - 1)]; choose(0, null); lead(); return; }
     if (row < 0 || row >= lanes.length) return;
     const at = firstAt(lanes[row], time - near);
     if (at < lanes[row].length && lanes[row].start[at] <= time + near) choose(row, at);
@@ -466,24 +475,34 @@
     it.append(swatch, text);
     legend.append(it);
   };
-  coloured.forEach((strip) => entry(strip, fillOfStrip.get(strip)));
-  if (busiest.length > coloured.length) entry(`${busiest.length - coloured.length} others, which take less time`, data.strips[rest]);
-  const note = document.createElement("li");
-  note.textContent = "A line is a wait, a line with ends a barrier, half a box help, hatching a guard. Vertical lines are deadlines. The line from lane to lane is what the output of the chosen block waited for.";
-  legend.append(note);
-  for (const cell of document.querySelectorAll("tr[data-block] > th")) {
+  if (legend) {
+    coloured.forEach((strip) => entry(strip, fillOfStrip.get(strip)));
+    if (colouring.others) entry(`${colouring.others} others, which take less time`, data.strips[rest]);
+    const note = document.createElement("li");
+    note.textContent = "A line is a wait, a line with ends a barrier, half a box help, hatching a guard. Vertical lines are deadlines. The line from lane to lane is what the output of the chosen block waited for.";
+    legend.append(note);
+  }
+  for (const cell of document.querySelectorAll(`[data-run="${stage.dataset.run}"] tr[data-block] > th`)) {
     const it = blocks.find((block) => String(block.number) === cell.parentElement.dataset.block);
     if (!it) continue;
     cell.replaceChildren(button(String(it.number), "Show block " + it.number, () => { showBlock(it); plot.scrollIntoView({ block: "center" }); plot.focus({ preventScroll: true }); }));
   }
-  for (const input of document.querySelectorAll("input[name=theme]")) {
-    input.addEventListener("change", () => { remember("hocket-theme", input.id.slice("theme-".length)); readColours(); schedule(); });
-  }
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readColours(); schedule(); });
-  for (const it of document.querySelectorAll(".stage [hidden]")) it.hidden = false;
+  const repaint = () => { readColours(); schedule(); };
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
+  for (const it of stage.querySelectorAll("[hidden]")) it.hidden = false;
   readColours();
   new ResizeObserver(schedule).observe(plot);
+  timelines.push({ stage, colouring, repaint, follow: (from, to) => show(block.start + from, block.start + to) });
   showBlock(block);
   draw();
-  document.documentElement.dataset.enhanced = "yes";
-})();
+};
+
+const remember = (name, value) => { try { localStorage.setItem(name, value); } catch { /* files may have no storage */ } };
+const recall = (name) => { try { return localStorage.getItem(name); } catch { return null; } };
+const chosenTheme = document.getElementById("theme-" + recall("hocket-theme"));
+if (chosenTheme) chosenTheme.checked = true;
+document.querySelectorAll(".stage").forEach(timeline);
+for (const input of document.querySelectorAll("input[name=theme]")) {
+  input.addEventListener("change", () => { remember("hocket-theme", input.id.slice("theme-".length)); timelines.forEach((it) => it.repaint()); });
+}
+document.documentElement.dataset.enhanced = "yes";

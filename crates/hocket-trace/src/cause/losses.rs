@@ -211,7 +211,9 @@ impl<'a> Losses<'a> {
         let longest = longest.filter(|ran| ran.within_ns(span) > SEAM_NS);
         longest.map_or_else(String::new, |ran| {
             let (thread, ns) = (thread(ran), us(ran.within_ns(span)));
-            format!("{thread} ran there for {ns} meanwhile, but has a lower priority")
+            format!(
+                "{thread} ran there for {ns} meanwhile; its priority is too low to hold a worker back"
+            )
         })
     }
 

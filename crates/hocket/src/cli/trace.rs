@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clap::Args;
 use hocket_engine::Settings;
-use hocket_plan::SiblingPolicy;
 
 use super::choices::{DiskArgs, ProjectArgs, ScheduleArg, SiblingChoice, WaitArg, at_least_one};
 use crate::profile::ProfileArgs;
@@ -18,6 +17,7 @@ Examples:
   hocket trace sessions/band.toml --on-miss --length 30 -o misses.html
   hocket trace sessions/band.toml --on-miss --disturb compute:2 -o misses.pftrace
   hocket trace sessions/band.toml --schedule lists --frames 128 -o trace.json
+  hocket trace sessions/band.toml --schedule lists,critical --disturb compute:2 -o both.html
   hocket trace sessions/band.toml --on-miss --system -o misses.html
   hocket trace --attach 4711 --length 5 -o threads.html
   hocket trace --from JackEngineProfiling.log -o jack.html
@@ -90,15 +90,16 @@ pub struct TraceArgs {
     /// Number of workers, including the leader [default: one per seat that the policy uses].
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub workers: Option<usize>,
-    /// Which worker runs which unit when [default: the machine profile's, or dataflow].
-    #[arg(long, value_enum)]
-    pub schedule: Option<ScheduleArg>,
-    /// Who may run beside a worker on its core.
-    #[arg(long, value_enum, default_value_t = SiblingChoice::Policy(SiblingPolicy::Off))]
-    pub policy: SiblingChoice,
-    /// How workers wait inside a block [default: the machine profile's, or hybrid].
-    #[arg(long, value_enum)]
-    pub wait: Option<WaitArg>,
+    /// Which worker runs which unit when; two with a comma between them are played one after the other and stand one under
+    /// the other on a page [default: the machine profile's, or dataflow].
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub schedule: Vec<ScheduleArg>,
+    /// Who may run beside a worker on its core; two, as with --schedule.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "off")]
+    pub policy: Vec<SiblingChoice>,
+    /// How workers wait inside a block; two, as with --schedule [default: the machine profile's, or hybrid].
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub wait: Vec<WaitArg>,
     /// How an idle thread holds its seat (policies idle-thread and pair-barrier). A blocking wait
     /// gives the seat up; use it only for comparison.
     #[arg(long, value_enum, default_value_t = WaitArg::Pause)]

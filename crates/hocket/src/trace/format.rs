@@ -37,10 +37,11 @@ impl Format {
         }
     }
 
-    /// The file.
-    pub(super) fn bytes(self, run: &RunTrace) -> Vec<u8> {
+    /// The file. A page may have two runs, all other formats show the first.
+    pub(super) fn bytes(self, runs: &[RunTrace]) -> Vec<u8> {
+        let run = &runs[0];
         match self {
-            Format::Page => hocket_lab::trace_page::html(run).into_bytes(),
+            Format::Page => hocket_lab::trace_page::html(runs).into_bytes(),
             Format::Text => hocket_lab::foreign::lines(&write::text(run)).into_bytes(),
             Format::Chrome => write::chrome_json(run),
             Format::Perfetto => write::perfetto(run),

@@ -51,7 +51,7 @@ pub(super) fn run(args: &TraceArgs, from: &Path, format: Format) -> Result<Exit,
         Some(profiler) => {
             let named = Named { hocket: env!("CARGO_PKG_VERSION").into(), session: name(from) };
             let run = cycles::read(text, profiler, named, stopped).map_err(|why| refused(&why))?;
-            (super::summary(&run), format.bytes(&run))
+            (super::summary(&run), format.bytes(&[run]))
         }
     };
     files.make_folders()?;

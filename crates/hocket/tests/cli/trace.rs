@@ -203,6 +203,28 @@ fn a_load_beside_it_is_played_against() {
 }
 
 #[test]
+fn two_variants_are_played_and_stand_on_one_page() {
+    let (folder, session) = one_track("");
+    let file = at(&folder, "both.html");
+    let args = ["trace", &session, "--blocks", "20", "--schedule", "lists,serial", "-o", &file];
+    let ran = run(&args);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    for schedule in ["lists / off / ", "serial / off / "] {
+        assert!(ran.out.contains(schedule), "{}", ran.out);
+    }
+    assert_eq!(ran.out.matches("kept: 20 blocks, ").count(), 2, "{}", ran.out);
+    let page = read(&file);
+    assert!(
+        page.contains("Timeline A: lists / off / ") && page.contains("Timeline B: serial / off")
+    );
+    // The file is Hocket's, so the next run may replace it.
+    let waits = ["trace", &session, "--blocks", "5", "--wait", "spin,futex", "-o", &file];
+    let ran = run(&waits);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(read(&file).contains("Timeline B: dataflow / off / futex"), "{}", ran.out);
+}
+
+#[test]
 fn what_cannot_be_traced_is_refused() {
     let (folder, session) = one_track("");
     let out = at(&folder, "out.txt");
@@ -217,6 +239,14 @@ fn what_cannot_be_traced_is_refused() {
     with(&["--frames", "0"], 2, &["0 frames"]);
     with(&["--workers", "1000"], 2, &["1000"]);
     with(&["--schedule", "fast"], 2, &["fast", "dataflow"]);
+    let page = at(&folder, "out.html");
+    let on_a_page = |more: &[&str], words: &[&str]| {
+        check_refused(&[&["trace", &session, "-o", &page][..], more].concat(), 2, words);
+    };
+    with(&["--schedule", "lists,critical"], 2, &["only a page shows two", ".html"]);
+    on_a_page(&["--schedule", "lists,critical,steal"], &["3 values", "hocket bench"]);
+    on_a_page(&["--schedule", "lists,steal", "--wait", "spin,yield"], &["differ in one thing"]);
+    on_a_page(&["--policy", "off,off"], &["--policy has the same value twice"]);
     check_refused(&["trace", &session], 2, &["--output"]);
     check_refused(&["trace", "gone.toml", "-o", &out], 2, &["gone.toml"]);
     for name in ["trace", "trace.wav", "-"] {
