@@ -7,8 +7,9 @@
 #
 # `parity` takes ten minutes of a CPU and waits for no clock, so it takes part in the first run and in the one on one CPU.
 #
-# The test programs are built once and then run without cargo. At the end each test that failed is named with how
-# often it did. HOCKET_TEST_SECONDS bounds the time of one test program in one run (default: 3600).
+# The test programs are built once and then run without cargo. Runs side by side are printed when they have ended; until
+# then target/ci/busy-run-N.log grows. At the end each test that failed is named with how often it did.
+# HOCKET_TEST_SECONDS bounds the time of one test program in one run (default: 3600).
 # HOCKET_TEST_PROGRAMS, a regular expression, names the programs that are run: cli|rights. Default: all.
 #
 # Root's runs go side by side, which takes a third of the time and makes the machine busier still: each in a mount
@@ -123,13 +124,13 @@ can_stand_apart() {
 side_by_side() {
   local run runs=() rc=0
   for run in $(seq "$times"); do
-    stand_apart "$scratch/$run" ci/test-busy.sh --apart "$scratch/$run" >"$scratch/$run.out" 2>&1 &
+    stand_apart "$scratch/$run" ci/test-busy.sh --apart "$scratch/$run" >"$logs/busy-run-$run.log" 2>&1 &
     runs+=($!)
   done
   for run in $(seq "$times"); do
     wait "${runs[run - 1]}" || rc=$?
     printf '\n-- run %s\n' "$run"
-    cat "$scratch/$run.out"
+    cat "$logs/busy-run-$run.log"
     cat "$scratch/$run/failed" >>"$failed"
   done
   rm -rf "$scratch"
