@@ -123,7 +123,7 @@ case "$level" in
     want mda-lv2 has_mda "the LV2 plug-ins of mda are not run"
     want swh-lv2 has_swh "the LV2 plug-ins of swh are not run"
     want lv2-examples has_lv2_examples "the example plug-ins of LV2 are not run"
-    want zam-plugins has_zam "no CLAP plug-in but the tests' own is run"
+    want zam-plugins has_zam "no CLAP or VST3 plug-in but the tests' own is run"
     want libtbb-dev has_tbb "Hocket is not compared with oneTBB"
     want sox has_sox "renders are not compared with those of sox"
     want ecasound has_ecasound "renders are not compared with those of ecasound"

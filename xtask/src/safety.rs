@@ -11,7 +11,7 @@ use crate::repo;
 use crate::tokens::{Token, tokens};
 
 /// Where unsafe code may stand, and what for.
-const ALLOWED: [(&str, &str); 18] = [
+const ALLOWED: [(&str, &str); 19] = [
     ("crates/hocket-rt/", "cells shared between threads, futex calls and CPU hints"),
     ("crates/hocket-machine/", "system calls"),
     ("crates/hocket-kernels/src/sys", "system calls and instructions of the lab's kernels"),
@@ -26,9 +26,10 @@ const ALLOWED: [(&str, &str); 18] = [
     ("crates/hocket-devices/src/jack/libjack", "calls of libjack, and a cancellation by it"),
     ("crates/hocket-plugins/src/lv2/ffi", "calls of liblilv and of LV2 plug-ins"),
     ("crates/hocket-plugins/src/clap/ffi.rs", "loading CLAP files, lending a call's helpers"),
+    ("crates/hocket-plugins/src/vst3/ffi", "calls of VST3 plug-ins, and what they call"),
     ("crates/hocket-plugins/src/check/calls/ffi.rs", "counting a plug-in's calls of the C library"),
     ("crates/hocket-plugins/src/isolate/memory.rs", "memory that two processes share"),
-    ("crates/hocket-plugins/examples/", "a CLAP plug-in for tests"),
+    ("crates/hocket-plugins/examples/", "plug-ins for tests"),
     ("crates/hocket-engine/src/sentry", "the watchman of the block path in test builds"),
 ];
 

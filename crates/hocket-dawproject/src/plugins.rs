@@ -14,15 +14,25 @@ pub(crate) fn prefix(tag: &str) -> Option<&'static str> {
     match tag {
         "ClapPlugin" => Some("clap:"),
         "Lv2Plugin" => Some("lv2:"),
+        "Vst3Plugin" => Some("vst3:"),
         _ => None,
     }
+}
+
+/// The kind of a plug-in. Hosts write the id of a VST3 plug-in in one piece, or as other UUIDs, in small or in capital letters.
+fn kind(tag: &str, id: &str) -> Option<String> {
+    let prefix = prefix(tag)?;
+    if tag != "Vst3Plugin" {
+        return Some(format!("{prefix}{id}"));
+    }
+    let digits = id.chars().filter(|letter| !"{}-".contains(*letter));
+    Some(format!("{prefix}{}", digits.collect::<String>().to_ascii_uppercase()))
 }
 
 impl<'a> Devices<'a, '_> {
     /// The kind of a plug-in that is installed, and its parameters.
     pub(crate) fn installed(&self, device: &Element<'a>) -> Option<(String, Vec<ParamSpec>)> {
-        let kind =
-            format!("{}{}", prefix(device.tag_name().name())?, device.attribute("deviceID")?);
+        let kind = kind(device.tag_name().name(), device.attribute("deviceID")?)?;
         let specs = self.catalogue.params(&kind)?;
         Some((kind, specs))
     }

@@ -11,8 +11,9 @@ use hocket_plan::{EffectCatalogue, ParamSpec};
 
 const CLAP: &str = "clap:org.test.drive";
 const LV2: &str = "lv2:urn:test:drive";
+const VST3: &str = "vst3:0123456789ABCDEF0123456789ABCDEF";
 
-/// The built-in effects, and two plug-ins with three parameters each.
+/// The built-in effects, and three plug-ins with three parameters each.
 struct Installed;
 
 impl EffectCatalogue for Installed {
@@ -30,13 +31,13 @@ impl EffectCatalogue for Installed {
             fixed: false,
         };
         match kind {
-            CLAP | LV2 => Some(vec![spec("Drive", 24.0), spec("7", 1.0), spec("On", 1.0)]),
+            CLAP | LV2 | VST3 => Some(vec![spec("Drive", 24.0), spec("7", 1.0), spec("On", 1.0)]),
             _ => CATALOGUE.params(kind),
         }
     }
 
     fn takes_state(&self, kind: &str) -> bool {
-        [CLAP, LV2].contains(&kind)
+        [CLAP, LV2, VST3].contains(&kind)
     }
 }
 
@@ -86,6 +87,26 @@ fn installed_plugins_become_effects_with_state_values_and_lanes() {
     let all = imported.remarks.join("\n");
     for word in ["'plugins/gone' is not in the archive", "beyond the range of Drive"] {
         assert!(all.contains(word), "{word}: {all}");
+    }
+}
+
+/// Programs write the id of a VST3 plug-in in one piece or as other UUIDs.
+#[test]
+fn a_vst3_plugin_is_found_by_its_id_however_it_is_written() {
+    let ids = [
+        "0123456789ABCDEF0123456789ABCDEF",
+        "01234567-89ab-cdef-0123-456789abcdef",
+        "{01234567-89AB-CDEF-0123-456789ABCDEF}",
+    ];
+    for id in ids {
+        let device = format!(
+            "<Vst3Plugin deviceID=\"{id}\" deviceName=\"Drive\" deviceRole=\"audioFX\">\
+               <State path=\"plugins/a.clap-preset\"/></Vst3Plugin>"
+        );
+        let (imported, _made) = read(&device, "");
+        let [effect] = &imported.loaded.session.tracks[0].strip.chain[..] else { panic!("{id}") };
+        assert_eq!((effect.kind.as_str(), imported.replaced), (VST3, 0));
+        assert_eq!(effect.state.as_deref(), Some(&[0, 255, 1][..]));
     }
 }
 

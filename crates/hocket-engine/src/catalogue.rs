@@ -9,7 +9,7 @@ use hocket_plan::{Effect, EffectCatalogue, FileRefusal, ParamSpec, Preset};
 /// Makes effects that are not built in, such as plug-ins.
 ///
 /// A session asks for them by kind, as for built-in ones. Built-in kinds come first, so a source should name its kinds
-/// so that no built-in one has their names: plug-ins are `lv2:URI` and `clap:ID`.
+/// so that no built-in one has their names: plug-ins are `lv2:URI`, `clap:ID` and `vst3:ID`.
 pub trait EffectSource: Send + Sync {
     /// The parameters of `kind`, in the order of an effect's values; `None`: there is no such kind here. The index of a
     /// parameter is that of the changes that the processor receives.

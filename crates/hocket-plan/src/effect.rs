@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use crate::session::{StripId, Tap};
 
-/// What begins the kinds of plug-ins: `lv2:URI` and `clap:ID`.
-pub const PLUGIN_PREFIXES: [&str; 2] = ["lv2:", "clap:"];
+/// What begins the kinds of plug-ins: `lv2:URI`, `clap:ID` and `vst3:ID`.
+pub const PLUGIN_PREFIXES: [&str; 3] = ["lv2:", "clap:", "vst3:"];
 
 /// The keys that every effect has in a session file. No parameter may have one of these names.
 pub const EFFECT_KEYS: [&str; 9] =

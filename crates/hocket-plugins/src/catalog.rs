@@ -7,12 +7,12 @@ use hocket_dsp::Processor;
 use crate::description::{Description, Format, session_name};
 use crate::isolate::{self, Isolation};
 use crate::lv2::{Preset, PresetName};
-use crate::{clap, lv2};
+use crate::{clap, lv2, vst3};
 
 /// A plug-in as a session wants it.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted<'a> {
-    /// `lv2:URI` or `clap:ID`.
+    /// `lv2:URI`, `clap:ID` or `vst3:ID`.
     pub kind: &'a str,
     /// A value for each parameter, in their order; missing ones are the defaults.
     pub values: &'a [f32],
@@ -51,7 +51,7 @@ impl Catalog {
         Catalog { bundles, ..self }
     }
 
-    /// The presets of a plug-in, sorted by label. CLAP plug-ins have none here.
+    /// The presets of a plug-in, sorted by label. CLAP and VST3 plug-ins have none here.
     ///
     /// Thread: control. Reads files; runs no code of the plug-in.
     ///
@@ -129,6 +129,7 @@ impl Catalog {
         let (library, id) = (plugin.library.as_path(), plugin.id());
         let built = match Format::of_kind(wanted.kind) {
             Some((Format::Clap, _)) => clap::build(library, id, values, rate_hz, state),
+            Some((Format::Vst3, _)) => vst3::build(library, id, values, rate_hz, state),
             _ => lv2::build(library, id, values, rate_hz, state),
         };
         built.map_err(|why| format!("the plug-in '{}' ({}): {why}", wanted.kind, plugin.title))

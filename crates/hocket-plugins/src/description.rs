@@ -19,15 +19,26 @@ pub enum Format {
     Lv2,
     /// CLAP.
     Clap,
+    /// VST3.
+    Vst3,
 }
 
 impl Format {
+    /// All of them.
+    pub const ALL: [Format; 3] = [Format::Lv2, Format::Clap, Format::Vst3];
+
     /// What its kinds begin with.
     pub fn prefix(self) -> &'static str {
         match self {
             Format::Lv2 => "lv2:",
             Format::Clap => "clap:",
+            Format::Vst3 => "vst3:",
         }
+    }
+
+    /// What it is called in arguments: `lv2`, `clap`, `vst3`.
+    pub fn word(self) -> &'static str {
+        self.prefix().trim_end_matches(':')
     }
 
     /// The kind of a plug-in with this URI or id.
@@ -38,14 +49,14 @@ impl Format {
     /// The format and the URI or id of a kind; `None` for a built-in effect.
     pub fn of_kind(kind: &str) -> Option<(Format, &str)> {
         let strip = |format: Format| Some((format, kind.strip_prefix(format.prefix())?));
-        strip(Format::Lv2).or_else(|| strip(Format::Clap))
+        Format::ALL.into_iter().find_map(strip)
     }
 }
 
 /// A plug-in.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Description {
-    /// As in sessions: `lv2:URI` or `clap:ID`.
+    /// As in sessions: `lv2:URI`, `clap:ID` or `vst3:ID`.
     pub kind: String,
     /// For people.
     pub title: String,
@@ -136,6 +147,9 @@ pub struct Param {
     pub name: String,
     /// For people.
     pub title: String,
+    /// Of its values, for people; empty where the plug-in names none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub unit: String,
     /// Smallest value.
     pub min: f32,
     /// Largest value.
@@ -148,7 +162,7 @@ pub struct Param {
     pub steps: Steps,
     /// Values with a name.
     pub points: Vec<(f32, String)>,
-    /// The plug-in's own number of it: a port, or a CLAP id.
+    /// The plug-in's own number of it: a port, or an id of CLAP or VST3.
     pub id: u32,
 }
 
@@ -194,8 +208,8 @@ mod tests {
     use super::*;
 
     fn param(min: f32, max: f32, per_rate: bool, steps: Steps) -> Param {
-        let (name, title) = (String::new(), String::new());
-        Param { name, title, min, max, default: min, per_rate, steps, points: vec![], id: 0 }
+        let (name, title, unit) = (String::new(), String::new(), String::new());
+        Param { name, title, unit, min, max, default: min, per_rate, steps, points: vec![], id: 0 }
     }
 
     #[test]
@@ -240,6 +254,7 @@ mod tests {
     fn a_kind_names_its_format() {
         assert_eq!(Format::of_kind("lv2:urn:x"), Some((Format::Lv2, "urn:x")));
         assert_eq!(Format::of_kind("clap:a.b"), Some((Format::Clap, "a.b")));
+        assert_eq!(Format::of_kind("vst3:0A"), Some((Format::Vst3, "0A")));
         assert_eq!(Format::of_kind("gain"), None);
     }
 }

@@ -1,4 +1,4 @@
-//! LV2 and CLAP plug-ins as processors.
+//! LV2, CLAP and VST3 plug-ins as processors.
 //!
 //! Start at [`Catalog`]: it knows which plug-ins there are and builds them. A plug-in becomes a
 //! [`hocket_dsp::Processor`] like the built-in effects.
@@ -10,9 +10,9 @@
 //! 4. [`changes`](mod@changes): when changes of parameters take effect.
 //! 5. [`check`]: the stress test of a plug-in.
 //! 6. [`isolate`]: plug-ins in processes of their own.
-//! 7. [`lv2`] and [`clap`]: the two formats. Their `ffi` modules hold the unsafe code, with what `check` and `isolate` say.
+//! 7. [`lv2`], [`clap`] and [`vst3`]: the formats. Their `ffi` modules hold the unsafe code, with what `check` and `isolate` say.
 //!
-//! # What holds for both formats
+//! # What holds for all formats
 //! - A plug-in runs at most [`LONGEST_RUN`] frames at once, whatever the engine's blocks are. So it never has to be made
 //!   anew for longer blocks, and it computes the same in every engine.
 //! - It reads and writes rows of its own. So plug-ins that cannot work in place run like the others.
@@ -24,12 +24,14 @@ pub mod layout;
 pub mod changes;
 pub mod catalog;
 mod child;
+mod names;
 pub mod scan;
 pub mod check;
 mod song;
 pub mod isolate;
 pub mod lv2;
 pub mod clap;
+pub mod vst3;
 
 pub use catalog::{Catalog, PresetValues, Wanted};
 pub use description::{Description, Format, Param, Steps};

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::child::{self, Early};
 use crate::description::{Description, Format};
-use crate::{clap, lv2};
+use crate::{clap, lv2, vst3};
 
 /// How long a process may take for one plug-in.
 pub const LIMIT: Duration = Duration::from_secs(20);
@@ -70,11 +70,13 @@ pub struct Places {
     pub lv2: Vec<PathBuf>,
     /// Folders of CLAP files.
     pub clap: Vec<PathBuf>,
+    /// Folders of VST3 bundles.
+    pub vst3: Vec<PathBuf>,
 }
 
 impl Places {
     /// The usual ones of this system. `LV2_PATH` replaces those of LV2, as lilv has it; `CLAP_PATH` comes before those of
-    /// CLAP, as CLAP has it.
+    /// CLAP, as CLAP has it. VST3 has no variable; `VST3_PATH` replaces its folders, as in other hosts.
     pub fn of_system(variable: impl Fn(&str) -> Option<std::ffi::OsString>) -> Places {
         let home = variable("HOME").map(PathBuf::from);
         let below_home = |folder: &str| home.iter().map(|home| home.join(folder)).collect();
@@ -90,7 +92,10 @@ impl Places {
             .unwrap_or_else(|| usual(below_home(".lv2"), &["/usr/local/lib/lv2", "/usr/lib/lv2"]));
         let mut clap = listed("CLAP_PATH").unwrap_or_default();
         clap.extend(usual(below_home(".clap"), &["/usr/lib/clap"]));
-        Places { lv2, clap }
+        let vst3 = listed("VST3_PATH").unwrap_or_else(|| {
+            usual(below_home(".vst3"), &["/usr/local/lib/vst3", "/usr/lib/vst3"])
+        });
+        Places { lv2, clap, vst3 }
     }
 
     /// Every library in them, each once, in the order of the folders: that of a user comes before the system's.
@@ -100,7 +105,14 @@ impl Places {
             let bundles = entries(folder).into_iter().filter(|path| is_bundle(path));
             found.extend(bundles.map(|path| Library { format: Format::Lv2, path }));
         }
-        self.clap.iter().for_each(|folder| add_clap(folder, DEEPEST, &mut found));
+        let is_clap = |path: &Path| path.extension().is_some_and(|ending| ending == "clap");
+        self.clap
+            .iter()
+            .for_each(|folder| add(folder, DEEPEST, (Format::Clap, &is_clap), &mut found));
+        let is_vst3 = |path: &Path| vst3::is_bundle(path);
+        self.vst3
+            .iter()
+            .for_each(|folder| add(folder, DEEPEST, (Format::Vst3, &is_vst3), &mut found));
         let mut known = HashSet::new();
         found.retain(|library| known.insert(library.clone()));
         found
@@ -111,12 +123,18 @@ fn is_bundle(path: &Path) -> bool {
     path.join("manifest.ttl").is_file()
 }
 
-fn add_clap(folder: &Path, deep: usize, found: &mut Vec<Library>) {
+/// The libraries of a format in a folder and below it.
+fn add(
+    folder: &Path,
+    deep: usize,
+    (format, is_library): (Format, &dyn Fn(&Path) -> bool),
+    found: &mut Vec<Library>,
+) {
     for path in entries(folder) {
-        if path.extension().is_some_and(|ending| ending == "clap") {
-            found.push(Library { format: Format::Clap, path });
+        if is_library(&path) {
+            found.push(Library { format, path });
         } else if deep > 0 && path.is_dir() {
-            add_clap(&path, deep - 1, found);
+            add(&path, deep - 1, (format, is_library), found);
         }
     }
 }
@@ -152,6 +170,7 @@ pub fn look(library: &Library, skip: usize, into: &Path) -> io::Result<()> {
     let ids = match library.format {
         Format::Lv2 => lv2::plugins(&library.path),
         Format::Clap => clap::plugins(&library.path),
+        Format::Vst3 => vst3::plugins(&library.path),
     };
     match ids {
         Ok(ids) => {
@@ -169,6 +188,7 @@ fn described(library: &Library, id: &str) -> Description {
     let described = match library.format {
         Format::Lv2 => lv2::describe(&library.path, id),
         Format::Clap => clap::describe(&library.path, id),
+        Format::Vst3 => vst3::describe(&library.path, id),
     };
     let kind = library.format.kind(id);
     described.unwrap_or_else(|why| Description::refused(kind, library.path.clone(), why))
@@ -280,7 +300,7 @@ impl Scanner {
         found: &mut Found,
     ) -> io::Result<Option<Early>> {
         let file = tempfile::NamedTempFile::new()?;
-        let format = library.format.prefix().trim_end_matches(':');
+        let format = library.format.word();
         let mut child = Command::new(&self.program)
             .args(&self.arguments)
             .args([format.as_ref(), library.path.as_os_str()])
@@ -374,6 +394,9 @@ fn stamp(path: &Path) -> u64 {
     let mut hasher = DefaultHasher::new();
     add_stamp(path, &mut hasher);
     entries(path).iter().for_each(|file| add_stamp(file, &mut hasher));
+    if let Ok(file) = vst3::library_file(path) {
+        add_stamp(&file, &mut hasher);
+    }
     hasher.finish()
 }
 
@@ -442,6 +465,7 @@ mod tests {
         let places = Places::of_system(|name| match name {
             "HOME" => Some("/h".into()),
             "CLAP_PATH" => Some("/a:relative:/b".into()),
+            "VST3_PATH" => Some("/c:d".into()),
             _ => None,
         });
         let paths = |folders: &[PathBuf]| -> Vec<String> {
@@ -449,8 +473,10 @@ mod tests {
         };
         assert_eq!(paths(&places.lv2), ["/h/.lv2", "/usr/local/lib/lv2", "/usr/lib/lv2"]);
         assert_eq!(paths(&places.clap), ["/a", "/b", "/h/.clap", "/usr/lib/clap"]);
+        assert_eq!(paths(&places.vst3), ["/c"]);
         let only = Places::of_system(|name| (name == "LV2_PATH").then(|| "/x".into()));
         assert_eq!(paths(&only.lv2), ["/x"]);
+        assert_eq!(paths(&only.vst3), ["/usr/local/lib/vst3", "/usr/lib/vst3"]);
     }
 
     #[test]
@@ -533,9 +559,11 @@ mod tests {
         std::fs::create_dir_all(at("vendor")).unwrap();
         std::fs::write(at("one.lv2/manifest.ttl"), "").unwrap();
         std::fs::write(at("vendor/two.clap"), "").unwrap();
+        std::fs::create_dir_all(at("vendor/three.vst3/Contents/inner.vst3")).unwrap();
         let folders = vec![folder.path().to_path_buf(); 2];
-        let libraries = Places { lv2: folders.clone(), clap: folders }.libraries();
+        let places = Places { lv2: folders.clone(), clap: folders.clone(), vst3: folders };
+        let libraries = places.libraries();
         let paths: Vec<_> = libraries.iter().map(|library| library.path.clone()).collect();
-        assert_eq!(paths, [at("one.lv2"), at("vendor/two.clap")]);
+        assert_eq!(paths, [at("one.lv2"), at("vendor/two.clap"), at("vendor/three.vst3")]);
     }
 }

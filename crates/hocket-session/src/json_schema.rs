@@ -180,7 +180,7 @@ fn add_kinds(effect: &mut Map<String, Json>, catalogue: &dyn EffectCatalogue) {
 }
 
 /// The kinds of plug-ins, which this text does not list: they differ from machine to machine.
-const PLUGIN: &str = "^(lv2|clap):.";
+const PLUGIN: &str = "^(lv2|clap|vst3):.";
 
 /// A plug-in has parameters of any name.
 fn of_plugins() -> Json {

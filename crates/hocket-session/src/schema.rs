@@ -264,7 +264,7 @@ pub(crate) const KIND: Key = key(
     "kind",
     Value::Text,
     REQUIRED,
-    "The effect, by its name in docs/effects.md, or a plug-in: `lv2:` and its URI, or `clap:` and its ID.",
+    "The effect, by its name in docs/effects.md, or a plug-in: `lv2:` and its URI, or `clap:` or `vst3:` and its ID.",
 );
 pub(crate) const BYPASS: Key = key(
     "bypass",

@@ -119,7 +119,7 @@ pub enum Command {
     Doctor(DoctorArgs),
     /// Plays a session in real time and says why blocks were late.
     Play(PlayArgs),
-    /// Lists LV2 and CLAP plug-ins, describes one, runs one on an audio file, and checks them.
+    /// Lists LV2, CLAP and VST3 plug-ins, describes one, runs one on an audio file, and checks them.
     Plugin(PluginArgs),
     /// Completes the header of recordings whose program was killed.
     Recover(RecoverArgs),

@@ -29,7 +29,8 @@ pub(crate) enum Kind {
     Picture,
     /// Text, JSON or a protobuf that names the format `hocket-trace` or `hocket-threads`.
     Trace,
-    /// The state of an LV2 plug-in. One of a CLAP plug-in has no mark, so it counts as somebody's work.
+    /// The state of an LV2 plug-in. One of a CLAP plug-in has no mark, and one of a VST3
+    /// plug-in has that of every host, so these count as somebody's work.
     State,
     /// A file that its reader has checked already: what is there is an input, too.
     Checked,

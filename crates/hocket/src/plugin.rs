@@ -61,9 +61,8 @@ fn info(args: &InfoArgs) -> Result<Exit, Failure> {
 }
 
 fn look(args: &LookArgs) -> Result<Exit, Failure> {
-    let formats = [Format::Lv2, Format::Clap];
-    let format = formats.into_iter().find(|format| format.kind("") == format!("{}:", args.format));
-    let format = format.ok_or_else(|| Failure::bad_input("the format is lv2 or clap"))?;
+    let format = Format::ALL.into_iter().find(|format| format.word() == args.format);
+    let format = format.ok_or_else(|| Failure::bad_input("the format is lv2, clap or vst3"))?;
     let library = Library { format, path: args.library.clone() };
     scan::look(&library, args.skip, &args.into).map_err(Failure::not_possible)?;
     Ok(Exit::Done)

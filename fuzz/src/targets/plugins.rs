@@ -1,10 +1,10 @@
-//! What is kept of plug-ins: the results of a scan, and the state of an LV2 plug-in.
+//! What is kept of plug-ins: the results of a scan, and the states of LV2 and VST3 plug-ins.
 
 use std::time::Duration;
 
 use hocket_plugins::lv2::State;
 use hocket_plugins::scan::{Library, Scanner};
-use hocket_plugins::{Catalog, Description, Format};
+use hocket_plugins::{Catalog, Description, Format, vst3};
 
 use super::scratch;
 
@@ -21,6 +21,10 @@ pub fn check(bytes: &[u8]) {
 fn state(bytes: &[u8]) {
     match State::from_bytes(bytes) {
         Ok(state) => assert_eq!(State::from_bytes(&state.to_bytes()), Ok(state)),
+        Err(error) => assert!(!error.is_empty()),
+    }
+    match vst3::State::from_bytes(bytes) {
+        Ok(state) => assert_eq!(vst3::State::from_bytes(&state.to_bytes()), Ok(state)),
         Err(error) => assert!(!error.is_empty()),
     }
 }

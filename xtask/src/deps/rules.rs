@@ -228,6 +228,7 @@ pub const CRATES: &[CrateRule] = &[
             always("serde"),
             always("serde_json"),
             always("tempfile"),
+            always("vst3"),
         ]),
         serde: true,
         std_banned: &[NET],

@@ -458,10 +458,10 @@ impl Exercises<'_> {
         Ok(false)
     }
 
-    /// A CLAP state has the values; those of LV2 are apart from it.
+    /// A state of CLAP or VST3 has the values; those of LV2 are apart from it.
     fn beside_state(&self, values: &[f32]) -> Vec<f32> {
         match crate::Format::of_kind(&self.plugin.kind) {
-            Some((crate::Format::Clap, _)) => self.defaults(),
+            Some((crate::Format::Clap | crate::Format::Vst3, _)) => self.defaults(),
             _ => values.to_vec(),
         }
     }

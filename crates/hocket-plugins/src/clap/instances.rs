@@ -19,8 +19,9 @@ use super::ffi;
 use super::host::{Flags, Hocket, OfAnyThread, OfAudioThread, OfMainThread};
 use super::main_thread::{Role, on_main, post, role};
 use crate::LONGEST_RUN;
-use crate::description::{Param, Steps, session_name};
+use crate::description::{Param, Steps};
 use crate::layout::Layout;
+use crate::names::{readable, unique};
 
 /// The most channels that a plug-in may have, over all of its ports.
 const MOST_CHANNELS: usize = 256;
@@ -292,6 +293,7 @@ fn param(info: &ParamInfo<'_>, names: &mut HashSet<String>) -> Param {
     Param {
         name: unique(&readable(&title, info.id.get()), names),
         title,
+        unit: String::new(),
         min,
         max,
         default: limit(info.default_value, min).clamp(min, max),
@@ -300,24 +302,6 @@ fn param(info: &ParamInfo<'_>, names: &mut HashSet<String>) -> Param {
         points: Vec::new(),
         id: info.id.get(),
     }
-}
-
-/// `Output Gain (dB)` becomes `output_gain_db`.
-fn readable(title: &str, id: u32) -> String {
-    let words = title.split(|letter: char| !letter.is_ascii_alphanumeric());
-    let words: Vec<String> =
-        words.filter(|word| !word.is_empty()).map(str::to_ascii_lowercase).collect();
-    if words.is_empty() { format!("param_{id}") } else { session_name(&words.join("_")) }
-}
-
-/// The second parameter of a name gets a number.
-fn unique(name: &str, names: &mut HashSet<String>) -> String {
-    let numbered = (2..).map(|number| format!("{name}_{number}"));
-    let mut free =
-        std::iter::once(name.to_string()).chain(numbered).filter(|name| !names.contains(name));
-    let name = free.next().unwrap_or_default();
-    names.insert(name.clone());
-    name
 }
 
 fn load(instance: &mut PluginInstance<Hocket>, bytes: &[u8]) -> Result<(), String> {
@@ -354,18 +338,4 @@ fn set_values(
 fn latency(instance: &mut PluginInstance<Hocket>) -> u32 {
     let handle = instance.plugin_handle();
     handle.get_extension::<PluginLatency>().map_or(0, |latency| latency.get(&handle))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_readable_and_each_is_there_once() {
-        let mut names = HashSet::new();
-        let mut name = |title: &str| unique(&readable(title, 7), &mut names);
-        assert_eq!(name("Output Gain (dB)"), "output_gain_db");
-        assert_eq!(name("Output gain [dB]"), "output_gain_db_2");
-        assert_eq!(name("%"), "param_7");
-    }
 }

@@ -40,7 +40,7 @@ use super::words::{Reader, SONG_WORDS, read_event, read_song};
 use super::{Hosted, Pace, lock};
 use crate::description::Format;
 use crate::song::SongClock;
-use crate::{clap, lv2};
+use crate::{clap, lv2, vst3};
 
 /// How long the plug-in may take to end.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -161,6 +161,7 @@ fn build(job: &Job, state: Option<&Vec<u8>>) -> Result<Box<dyn Hosted>, String> 
     let state = state.map(Vec::as_slice);
     match Format::of_kind(&job.plugin.kind) {
         Some((Format::Clap, _)) => clap::hosted(library, id, &values, job.rate_hz, state),
+        Some((Format::Vst3, _)) => vst3::hosted(library, id, &values, job.rate_hz, state),
         _ => lv2::hosted(library, id, &values, job.rate_hz, state),
     }
 }

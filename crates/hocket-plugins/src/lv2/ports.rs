@@ -151,6 +151,7 @@ fn param(index: usize, port: &PortFacts) -> Param {
     Param {
         name: session_name(&port.symbol),
         title: port.name.clone(),
+        unit: String::new(),
         min,
         max,
         default: port.default.unwrap_or(0.0).clamp(min, max),

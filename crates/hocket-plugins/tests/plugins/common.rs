@@ -26,6 +26,16 @@ pub fn bundle(test: &str, name: &str) -> Option<PathBuf> {
     Some(folder)
 }
 
+/// A VST3 bundle, if it is installed.
+pub fn vst3_bundle(test: &str, name: &str) -> Option<PathBuf> {
+    let bundle = Path::new("/usr/lib/vst3").join(name);
+    if !bundle.exists() {
+        skipped(test, &format!("no {} here", bundle.display()));
+        return None;
+    }
+    Some(bundle)
+}
+
 /// The tests' own CLAP plug-in, which cargo builds with all examples.
 pub fn test_clap(test: &str) -> Option<PathBuf> {
     let program = std::env::current_exe().unwrap();
@@ -36,6 +46,22 @@ pub fn test_clap(test: &str) -> Option<PathBuf> {
         return None;
     }
     Some(file)
+}
+
+/// A bundle of this name with the tests' own VST3 plug-in.
+pub fn test_vst3(test: &str, folder: &Path, name: &str) -> Option<PathBuf> {
+    let program = std::env::current_exe().unwrap();
+    let examples = program.parent().unwrap().parent().unwrap().join("examples");
+    let file = examples.join("libtest_vst3.so");
+    if !file.exists() {
+        skipped(test, "the example test_vst3 is not built: build with --examples");
+        return None;
+    }
+    let bundle = folder.join(format!("{name}.vst3"));
+    let place = bundle.join(format!("Contents/{}-linux", std::env::consts::ARCH));
+    std::fs::create_dir_all(&place).unwrap();
+    std::fs::copy(&file, place.join(format!("{name}.so"))).unwrap();
+    Some(bundle)
 }
 
 /// A sound that no plug-in leaves as it is by chance.

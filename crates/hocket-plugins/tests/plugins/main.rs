@@ -8,4 +8,5 @@ mod lv2;
 mod presets;
 mod references;
 mod scan;
+mod vst3;
 mod worker;

@@ -15,7 +15,7 @@ fn the_child() {
     let arguments: Vec<String> = std::env::args().collect();
     let Some([format, path, skip, into]) = arguments.last_chunk() else { return };
     let Ok(skip) = skip.parse() else { return };
-    let format = if format == "lv2" { Format::Lv2 } else { Format::Clap };
+    let format = Format::ALL.into_iter().find(|known| known.word() == *format).unwrap();
     look(&Library { format, path: path.into() }, skip, Path::new(into)).unwrap();
 }
 
@@ -30,7 +30,7 @@ fn scanner(limit: Duration, cache: Option<&Path>) -> Scanner {
 }
 
 fn clap_places(folder: &Path) -> Vec<Library> {
-    Places { lv2: Vec::new(), clap: vec![folder.into()] }.libraries()
+    Places { clap: vec![folder.into()], ..Places::default() }.libraries()
 }
 
 /// What is said of the library of this name.

@@ -46,8 +46,8 @@ Examples:
   hocket plugin list --json
 
 Looks for LV2 in $LV2_PATH, or in ~/.lv2, /usr/local/lib/lv2 and /usr/lib/lv2; for CLAP in $CLAP_PATH, ~/.clap and
-/usr/lib/clap. A process of its own looks at each new library, and the result is kept in $XDG_CACHE_HOME/hocket or
-~/.cache/hocket.")]
+/usr/lib/clap; for VST3 in $VST3_PATH, or in ~/.vst3, /usr/local/lib/vst3 and /usr/lib/vst3. A process of its own
+looks at each new library, and the result is kept in $XDG_CACHE_HOME/hocket or ~/.cache/hocket.")]
 pub struct ListArgs {
     /// Prints the result as JSON instead of the list.
     #[arg(long)]
@@ -64,7 +64,7 @@ Examples:
   hocket plugin info lv2:http://drobilla.net/plugins/mda/Overdrive
   hocket plugin info lv2:http://drobilla.net/plugins/mda/Overdrive --json")]
 pub struct InfoArgs {
-    /// lv2:URI or clap:ID, as `hocket plugin list` prints it.
+    /// lv2:URI, clap:ID or vst3:ID, as `hocket plugin list` prints it.
     #[arg(value_name = "KIND")]
     pub kind: String,
     /// Prints the result as JSON.
@@ -82,7 +82,7 @@ Examples:
 The plug-in runs as in a session. The output is as long as the input; with a latency, it begins that much later. A file
 of one channel plays on both sides.")]
 pub struct RunArgs {
-    /// lv2:URI or clap:ID, as `hocket plugin list` prints it.
+    /// lv2:URI, clap:ID or vst3:ID, as `hocket plugin list` prints it.
     #[arg(value_name = "KIND")]
     pub kind: String,
     /// The audio file that goes in.
@@ -117,7 +117,7 @@ Examples:
 Prints what a session says to start an effect with it. LV2 keeps the values of parameters apart from the state, so they are
 printed beside it.")]
 pub struct SaveArgs {
-    /// lv2:URI or clap:ID, as `hocket plugin list` prints it.
+    /// lv2:URI, clap:ID or vst3:ID, as `hocket plugin list` prints it.
     #[arg(value_name = "KIND")]
     pub kind: String,
     /// The file to write.
@@ -161,7 +161,8 @@ length and the seed with which it comes back. docs/plugins.md explains the check
 
 Exit code 0: no check failed, there may be warnings. 1: a check failed. 3: Hocket cannot run the plug-in.")]
 pub struct CheckPluginArgs {
-    /// A CLAP file or an LV2 bundle (all plug-ins of it), or lv2:URI, clap:ID, a URI or an id of an installed plug-in.
+    /// A CLAP file, a VST3 or an LV2 bundle (all plug-ins of it), or lv2:URI, clap:ID, vst3:ID, a URI or an id of an
+    /// installed plug-in.
     #[arg(value_name = "PLUGIN", required = true)]
     pub plugins: Vec<String>,
     /// What random values come from. Without it, another one each time; Hocket prints it.
@@ -187,7 +188,7 @@ pub struct ExerciseArgs {
 /// Arguments of `hocket plugin look`.
 #[derive(Debug, Args)]
 pub struct LookArgs {
-    /// lv2 or clap.
+    /// lv2, clap or vst3.
     pub format: String,
     /// The bundle or file.
     pub library: PathBuf,

@@ -89,8 +89,9 @@ fn plugins(wanted: &str) -> Result<Found, Failure> {
         return Ok(found);
     }
     let catalog = super::catalog()?;
-    let kinds = [wanted.to_string(), Format::Lv2.kind(wanted), Format::Clap.kind(wanted)];
-    let plugin = kinds.iter().find_map(|kind| catalog.find(kind));
+    let of_format = Format::ALL.map(|format| format.kind(wanted));
+    let kinds = std::iter::once(wanted).chain(of_format.iter().map(String::as_str));
+    let plugin = kinds.into_iter().find_map(|kind| catalog.find(kind));
     let plugin = plugin.ok_or_else(|| {
         Failure::bad_input(format!(
             "there is no file and no plug-in '{wanted}' here; `hocket plugin list` shows all"
@@ -108,8 +109,9 @@ fn library(wanted: &str) -> Result<Option<Library>, Failure> {
         _ if !path.exists() => return Ok(None),
         _ if path.join("manifest.ttl").is_file() => Format::Lv2,
         Some("clap") => Format::Clap,
+        Some("vst3") => Format::Vst3,
         _ => {
-            let why = "neither a CLAP file (.clap) nor an LV2 bundle (a folder with manifest.ttl)";
+            let why = "no CLAP file (.clap), VST3 bundle (.vst3) or LV2 bundle (a folder with manifest.ttl)";
             return Err(Failure::bad_input(format!("{wanted}: {why}")));
         }
     };

@@ -106,7 +106,8 @@ fn range(param: &Param) -> String {
             max * AT_HZ,
             param.default_value()
         ),
-        false => format!("{min} to {max}, default {default}"),
+        false if param.unit.is_empty() => format!("{min} to {max}, default {default}"),
+        false => format!("{min} to {max} {}, default {default}", param.unit),
     };
     text += match param.steps {
         Steps::None => "",

@@ -48,6 +48,7 @@ impl Machine {
         let at = |name: &str| self.0.path().join(name);
         let mut command = hocket(args);
         command.env("LV2_PATH", at("lv2")).env("CLAP_PATH", at("clap"));
+        command.env("VST3_PATH", at("vst3"));
         command.env("XDG_CACHE_HOME", at("cache")).env("HOME", at("home"));
         command
     }
@@ -215,6 +216,7 @@ fn a_scan_that_is_not_possible_is_not_an_empty_one() {
     let tried = |args: &[&str]| -> Ran {
         let mut command = hocket(args);
         command.env("LV2_PATH", machine.file("lv2")).env("CLAP_PATH", machine.file("clap"));
+        command.env("VST3_PATH", machine.file("vst3"));
         command.env("XDG_CACHE_HOME", machine.file("cache")).env("HOME", machine.file("home"));
         command.env("TMPDIR", "/nonexistent").output().unwrap().into()
     };

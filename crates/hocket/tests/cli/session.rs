@@ -248,8 +248,9 @@ fn matches(pattern: &str, text: &str) -> bool {
                 note && over.trim().parse::<u32>().is_ok()
             })
         }
-        "^(lv2|clap):." => {
-            let name = text.strip_prefix("lv2:").or(text.strip_prefix("clap:"));
+        "^(lv2|clap|vst3):." => {
+            let of = |prefix: &str| text.strip_prefix(prefix);
+            let name = ["lv2:", "clap:", "vst3:"].into_iter().find_map(of);
             name.is_some_and(|name| !name.is_empty())
         }
         other => panic!("the schema has the pattern '{other}', which this test does not know"),

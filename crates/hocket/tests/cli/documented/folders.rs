@@ -100,6 +100,7 @@ pub fn in_shell(folder: &Path, command: &str) -> Ran {
     shell.args(["600", "sh", "-c", command]).current_dir(folder).stdin(Stdio::null());
     shell.env("PATH", format!("{}:{path}", at("bin").display()));
     shell.env("HOME", at("home")).env("LV2_PATH", at("lv2")).env("CLAP_PATH", at("clap"));
+    shell.env("VST3_PATH", at("vst3"));
     shell.env("XDG_CONFIG_HOME", at("config")).env("XDG_CACHE_HOME", at("cache"));
     shell.env_remove("HOCKET_PROFILE").env("HOCKET_DEVICE", "virtual");
     shell.output().unwrap().into()
