@@ -394,7 +394,7 @@ fn stamp(path: &Path) -> u64 {
     let mut hasher = DefaultHasher::new();
     add_stamp(path, &mut hasher);
     entries(path).iter().for_each(|file| add_stamp(file, &mut hasher));
-    if let Ok(file) = vst3::library_file(path) {
+    if let Some(file) = vst3::library_place(path) {
         add_stamp(&file, &mut hasher);
     }
     hasher.finish()

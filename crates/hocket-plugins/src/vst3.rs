@@ -24,7 +24,7 @@ use instances::{Order, Values};
 use main_thread::on_main;
 use processor::Vst3Processor;
 
-pub use bundle::{is_bundle, library_file};
+pub(crate) use bundle::{is_bundle, library_place};
 pub use state::State;
 
 /// The ids of the plug-ins of a bundle. Runs its code.

@@ -1,5 +1,7 @@
 //! Where the library of a bundle is.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// Whether this is the name of a bundle. A file of that name is one, too: it is refused with the reason.
@@ -16,25 +18,37 @@ fn machine() -> &'static str {
     }
 }
 
-/// The library of a bundle for this machine: `Contents/x86_64-linux/NAME.so`.
+/// Where the library of a bundle for this machine would be: `Contents/x86_64-linux/NAME.so`. `None`: it is no bundle.
+pub fn library_place(bundle: &Path) -> Option<PathBuf> {
+    let mut name = bundle.file_stem().filter(|_| is_bundle(bundle))?.to_os_string();
+    name.push(".so");
+    Some(bundle.join("Contents").join(format!("{}-linux", machine())).join(name))
+}
+
+/// The library of a bundle for this machine.
 ///
 /// # Errors
 /// It has none, with what to do.
 pub fn library_file(bundle: &Path) -> Result<PathBuf, String> {
-    let folder = format!("{}-linux", machine());
+    let file =
+        library_place(bundle).ok_or("it is no VST3 bundle: its name does not end in .vst3")?;
     if bundle.is_file() {
         return Err(format!(
-            "it is a file, and a VST3 bundle is a folder with Contents/{folder}; install its version for Linux"
+            "it is a file, and a VST3 bundle is a folder with {}; install its version for Linux",
+            shown(&file, bundle)
         ));
     }
-    let mut name = bundle.file_stem().unwrap_or_default().to_os_string();
-    name.push(".so");
-    let contents = bundle.join("Contents");
-    let file = contents.join(folder).join(name);
     if file.is_file() {
-        return Ok(file);
+        return match is_foreign(&file) {
+            true => Err(format!(
+                "its library {} is made for another machine; install its version for {}",
+                shown(&file, bundle),
+                machine()
+            )),
+            false => Ok(file),
+        };
     }
-    let others = machines(&contents);
+    let others = machines(&bundle.join("Contents"));
     Err(match others.as_slice() {
         [] => format!("it has no library {}", shown(&file, bundle)),
         others => format!(
@@ -43,6 +57,22 @@ pub fn library_file(bundle: &Path) -> Result<PathBuf, String> {
             others.join(", ")
         ),
     })
+}
+
+/// Whether a library is made for another machine. The loader says only that it is not there.
+fn is_foreign(file: &Path) -> bool {
+    let own = match std::env::consts::ARCH {
+        "x86" => 3,
+        "arm" => 40,
+        "x86_64" => 62,
+        "aarch64" => 183,
+        "riscv64" => 243,
+        _ => return false,
+    };
+    let mut head = [0_u8; 20];
+    let read = File::open(file).and_then(|mut file| file.read_exact(&mut head));
+    let is_library = read.is_ok() && head.starts_with(b"\x7fELF");
+    is_library && u16::from_ne_bytes([head[18], head[19]]) != own
 }
 
 fn shown(file: &Path, bundle: &Path) -> String {
@@ -80,7 +110,14 @@ mod tests {
         assert_eq!(refused(&bundle), expected);
         std::fs::create_dir_all(bundle.join(&place).parent().unwrap()).unwrap();
         std::fs::write(bundle.join(&place), "").unwrap();
-        assert_eq!(library_file(&bundle), Ok(bundle.join(place)));
+        assert_eq!(library_file(&bundle), Ok(bundle.join(&place)));
+        let head: [&[u8]; 4] = [b"\x7fELF", &[0; 14], &7_u16.to_ne_bytes(), &[0; 30]];
+        std::fs::write(bundle.join(&place), head.concat()).unwrap();
+        let expected = format!(
+            "its library {place} is made for another machine; install its version for {}",
+            machine()
+        );
+        assert_eq!(refused(&bundle), expected);
         let file = folder.path().join("Old.vst3");
         std::fs::write(&file, "").unwrap();
         assert!(refused(&file).starts_with("it is a file, and a VST3 bundle is a folder"));

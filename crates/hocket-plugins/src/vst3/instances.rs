@@ -205,7 +205,7 @@ impl Instances {
     pub fn call(&mut self, number: u64) {
         if let Some(Playing { instance, flags, .. }) = self.instances.get(&number) {
             let latency = instance.latency();
-            if latency == flags.latency() {
+            if flags.take_latency_due() && latency == flags.latency() {
                 flags.ask_restart();
             }
             flags.set_latency(latency);
@@ -304,7 +304,7 @@ fn load(instance: &mut Instance, id: &str, bytes: &[u8]) -> Result<(), String> {
     }
 }
 
-/// Tells the controller the values that differ from its own, and returns them: places and values from 0 to 1.
+/// Tells the controller the values that are to be set, and returns them: places and values from 0 to 1.
 fn set_values(
     instance: &mut Instance,
     facts: &Facts,
@@ -319,11 +319,8 @@ fn set_values(
         }
         let value = param.fit(*value, 0);
         let normalized = facts.scales[slot].normalized(value);
-        let differs = match has_state {
-            true => value != param.default,
-            false => normalized != instance.value(param.id),
-        };
-        if differs {
+        // What a plug-in begins with is not always what it calls the default.
+        if !has_state || value != param.default {
             instance.set_value(param.id, normalized);
             changes.push((slot, normalized));
         }
@@ -353,20 +350,21 @@ fn start(
     activate(instance)?;
     audio.set_processing(true);
     // What it asked for up to here, it has got.
-    (flags.take_latency_asked(), flags.take_restart());
-    if changes.is_empty() {
-        return Ok(());
-    }
+    flags.take_latency_asked();
+    flags.take_restart();
     for (slot, value) in changes {
         audio.lists.change(*slot, 0, *value, usize::MAX);
     }
-    audio.process(0, None, 0);
-    if flags.take_latency_asked() || flags.take_restart() {
+    if !changes.is_empty() {
+        audio.process(0, None, 0);
+    }
+    if flags.take_latency_asked() | flags.take_restart() {
         audio.set_processing(false);
         instance.deactivate();
         activate(instance)?;
         audio.set_processing(true);
     }
+    flags.take_latency_due();
     // They stay in the list, and come with the first run again: some plug-ins take no values without sound.
     Ok(())
 }

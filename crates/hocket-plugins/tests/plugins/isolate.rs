@@ -10,10 +10,10 @@ use hocket_dsp::host::{
 };
 use hocket_dsp::{Block, Change, Processor, StereoMut, TimedChange};
 use hocket_plugins::isolate::{Group, Isolation, Pace, Patience, build, serve};
-use hocket_plugins::{Description, Wanted, clap, lv2};
+use hocket_plugins::{Description, Wanted, clap, lv2, vst3};
 use hocket_time::{Event, EventBuffer, EventKind, Note, Pushed, Source};
 
-use crate::common::{Stereo, bits, bundle, noise, test_clap};
+use crate::common::{Stereo, bits, bundle, noise, test_clap, test_vst3};
 
 const ID: &str = "test.hocket.gain";
 /// The test plug-in's.
@@ -266,6 +266,27 @@ fn an_lv2_instrument_hears_its_notes() {
     let isolated = build(&isolation, &plugin, &wanted(&plugin, &[])).unwrap();
     let made = Played::new(isolated).play(&sound, &[256], (&[], &events));
     assert!(without_start(&made, 256) == without_end(&expected, 256));
+}
+
+#[test]
+fn a_vst3_plug_in_has_the_same_sound_and_state_in_a_process_of_its_own() {
+    let test = "a_vst3_plug_in_has_the_same_sound_and_state_in_a_process_of_its_own";
+    let folder = tempfile::tempdir().unwrap();
+    let Some(bundle) = test_vst3(test, folder.path(), "usual") else { return };
+    let id = vst3::plugins(&bundle).unwrap().remove(0);
+    let plugin = vst3::describe(&bundle, &id).unwrap();
+    let note = |frame, key| (frame, EventKind::Note(Note::on(-1, 0, key, 0.8)));
+    let events = [note(10, 60), note(400, 64), (700, EventKind::EndAllNotes)];
+    let changes = [gain(0, 0.25), gain(777, 2.0)];
+    let (sound, values) = (noise(3_000), [0.5, 480.0]);
+    let alone = vst3::build(&bundle, &id, &values, 48_000, None).unwrap();
+    let expected = Played::new(alone).play(&sound, &[256], (&changes, &events));
+    let (isolation, told) = isolation(256, Pace::Offline);
+    let isolated = build(&isolation, &plugin, &wanted(&plugin, &values)).unwrap();
+    assert_eq!(isolated.latency_frames(), 256 + 480);
+    let made = Played::new(isolated).play(&sound, &[256], (&changes, &events));
+    assert!(without_start(&made, 256) == without_end(&expected, 256));
+    assert_eq!(*told.lock().unwrap(), [""; 0]);
 }
 
 /// A plug-in that trips in the block of frame 640 and is good again in the next one. Returns what came out, and what was

@@ -6,7 +6,7 @@ use std::time::Duration;
 use hocket_plugins::scan::{Found, Places, Scanner, look};
 use hocket_plugins::{Catalog, Format, scan::Library};
 
-use crate::common::test_clap;
+use crate::common::{test_clap, test_vst3};
 
 /// The child. Its last four arguments say what to do; without them it has nothing to do.
 #[test]
@@ -58,6 +58,43 @@ fn plug_ins_that_crash_hang_or_print_are_survived() {
     let catalog = Catalog::new(found.plugins.clone());
     let missing = catalog.usable("clap:other").unwrap_err();
     assert!(missing.contains("there is no plug-in 'clap:other' here"), "{missing}");
+}
+
+#[test]
+fn vst3_bundles_that_do_not_load_are_survived_and_named() {
+    let test = "vst3_bundles_that_do_not_load_are_survived_and_named";
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["crashes", "hangs", "unwilling", "usual", "text", "foreign"] {
+        if test_vst3(test, folder.path(), name).is_none() {
+            return;
+        }
+    }
+    let library = |name: &str| {
+        let machine = format!("Contents/{}-linux", std::env::consts::ARCH);
+        folder.path().join(format!("{name}.vst3/{machine}/{name}.so"))
+    };
+    std::fs::write(library("text"), "no library").unwrap();
+    let mut foreign = std::fs::read(library("foreign")).unwrap();
+    foreign[18..20].copy_from_slice(&7_u16.to_ne_bytes());
+    std::fs::write(library("foreign"), foreign).unwrap();
+    std::fs::create_dir_all(folder.path().join("empty.vst3/Contents/Resources")).unwrap();
+    std::fs::write(folder.path().join("file.vst3"), "").unwrap();
+    let places = Places { vst3: vec![folder.path().into()], ..Places::default() };
+    let found = scanner(Duration::from_secs(5), None).scan(&places.libraries());
+    let says = |name: &str, what: &str| {
+        let why = problem(&found, &format!("{name}.vst3"));
+        assert!(why.contains(what), "{name}: {why}");
+    };
+    says("crashes", "it crashed (signal 6) while it was loaded");
+    says("hangs", "it took too long while it was loaded");
+    says("unwilling", "its library refuses to start (ModuleEntry)");
+    says("text", "it does not load: ");
+    says("foreign", "is made for another machine; install its version for");
+    says("empty", "it has no library Contents/");
+    says("file", "it is a file, and a VST3 bundle is a folder with Contents/");
+    let [plugin] = found.plugins.as_slice() else { panic!("{found:?}") };
+    assert_eq!(plugin.kind, "vst3:484F434B455400015445535400000001");
+    assert_eq!((plugin.refusal.as_deref(), found.problems.len()), (None, 7));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use hocket_plugins::vst3::{State, build, describe, plugins};
 use hocket_plugins::{Param, Steps, clap, lv2};
 use hocket_time::{Event, EventBuffer, EventKind, Midi1, Note, Source};
 
-use crate::common::{Stereo, bits, noise, played, test_vst3, vst3_bundle};
+use crate::common::{bits, noise, played, test_vst3, vst3_bundle};
 
 const ID: &str = "484F434B455400015445535400000001";
 
@@ -279,39 +279,39 @@ fn each_of_the_zam_effects_plays_as_its_lv2_and_clap_builds_do() {
     }
 }
 
+/// In VST3, the way of a value from its unit to the range from 0 to 1 and back changes its last bits. These effects make much of
+/// that with some values.
+const SENSITIVE: [&str; 3] = ["ZamDynamicEQ", "ZamGrains", "ZamTube"];
+
 fn compare(name: &str, share: Option<f32>) {
     let at = |format: &str| Path::new("/usr/lib").join(format).join(format!("{name}.{format}"));
     let bundle = at("vst3");
     let id = plugins(&bundle).unwrap().remove(0);
     let found = describe(&bundle, &id).unwrap();
     let values: Vec<f32> = found.params.iter().map(|param| value(param, share)).collect();
-    let sound = noise(24_000);
+    let sound = noise(12_000);
     let mut vst3 = build(&bundle, &id, &values, 48_000, None).unwrap();
     let by_vst3 = played(&mut *vst3, &sound, &[256], &[]);
-    let again =
-        played(&mut *build(&bundle, &id, &values, 48_000, None).unwrap(), &sound, &[256], &[]);
-    println!("{name} {share:?} again {}", bits(&by_vst3) == bits(&again));
-    let uri = lv2::plugins(&at("lv2")).unwrap().remove(0);
-    let mut lv2 = lv2::build(&at("lv2"), &uri, &values, 48_000, None).unwrap();
-    let by_lv2 = played(&mut *lv2, &sound, &[256], &[]);
-    println!(
-        "{name} {share:?} lv2 {} {:.1e} latency {} {}",
-        bits(&by_vst3) == bits(&by_lv2),
-        difference(&by_vst3, &by_lv2),
-        vst3.latency_frames(),
-        lv2.latency_frames()
-    );
-    if name != "ZaMaximX2" {
-        let id = clap::plugins(&at("clap")).unwrap().remove(0);
-        let mut clap = clap::build(&at("clap"), &id, &values, 48_000, None).unwrap();
-        let by_clap = played(&mut *clap, &sound, &[256], &[]);
-        println!(
-            "{name} {share:?} clap {} {:.1e} latency {}",
-            bits(&by_vst3) == bits(&by_clap),
-            difference(&by_vst3, &by_clap),
-            clap.latency_frames()
-        );
+    let (mut other, format) = other_build(name, &at, &values);
+    let by_other = played(&mut *other, &sound, &[256], &[]);
+    assert_eq!(vst3.latency_frames(), other.latency_frames(), "{name} {share:?}");
+    let same = bits(&by_vst3) == bits(&by_other);
+    assert!(same || SENSITIVE.contains(&name), "{name} {share:?}: not as {format}");
+    assert!(by_vst3.iter().flatten().all(|sample| sample.is_finite()), "{name} {share:?}");
+}
+
+/// The CLAP build of the same effect, or the LV2 build where the CLAP build crashes at its end.
+fn other_build(
+    name: &str,
+    at: &dyn Fn(&str) -> PathBuf,
+    values: &[f32],
+) -> (Box<dyn Processor>, &'static str) {
+    if name == "ZaMaximX2" {
+        let uri = lv2::plugins(&at("lv2")).unwrap().remove(0);
+        return (lv2::build(&at("lv2"), &uri, values, 48_000, None).unwrap(), "lv2");
     }
+    let id = clap::plugins(&at("clap")).unwrap().remove(0);
+    (clap::build(&at("clap"), &id, values, 48_000, None).unwrap(), "clap")
 }
 
 /// The default, or a share of the range.
@@ -319,12 +319,6 @@ fn value(param: &Param, share: Option<f32>) -> f32 {
     let Some(share) = share else { return param.default };
     let value = param.min + (param.max - param.min) * share;
     if param.steps == Steps::None { value } else { value.round() }
-}
-
-/// The largest difference.
-fn difference(one: &Stereo, other: &Stereo) -> f32 {
-    let pairs = one.iter().flatten().zip(other.iter().flatten());
-    pairs.map(|(one, other)| (one - other).abs()).fold(0.0, f32::max)
 }
 
 /// Looks again and again.

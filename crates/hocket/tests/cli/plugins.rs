@@ -40,6 +40,21 @@ impl Machine {
         Some(machine)
     }
 
+    /// A machine with the VST3 plug-ins of zam-plugins of these names, and nothing else.
+    pub fn with_zam(test: &str, names: &[&str]) -> Option<Machine> {
+        let machine = Machine(tempfile::tempdir().unwrap());
+        std::fs::create_dir(machine.0.path().join("vst3")).unwrap();
+        for name in names.iter().map(|name| format!("{name}.vst3")) {
+            let bundle = Path::new("/usr/lib/vst3").join(&name);
+            if !bundle.exists() {
+                println!("SKIPPED {test}: no {}", bundle.display());
+                return None;
+            }
+            symlink(bundle, machine.0.path().join("vst3").join(name)).unwrap();
+        }
+        Some(machine)
+    }
+
     pub fn run(&self, args: &[&str]) -> Ran {
         self.command(args).output().unwrap().into()
     }
@@ -252,6 +267,57 @@ fn a_session_with_plug_ins_has_the_same_bytes_for_every_schedule() {
     let output = machine.file("dry.wav");
     machine.run(&["render", &dry, "-o", &output, "--format", "32f"]);
     assert!(std::fs::read(&output).unwrap() != first.unwrap(), "the plug-ins change the sound");
+}
+
+const ZAM_COMP: &str = "vst3:2046504473616C63504D435A00000000";
+
+/// With a lane, in its own process and in that of Hocket.
+#[test]
+fn a_session_with_vst3_plug_ins_has_the_same_bytes_for_every_schedule_and_worker_count() {
+    let test = "a_session_with_vst3_plug_ins_has_the_same_bytes";
+    let Some(machine) = Machine::with_zam(test, &["ZamComp", "ZamDelay"]) else { return };
+    let listed = machine.run(&["plugin", "list"]);
+    let line = format!("{ZAM_COMP}  ZamComp (1 in, 1 out, side chain 1)");
+    assert!(listed.out.contains(&line), "{}", listed.out);
+    let info = machine.run(&["plugin", "info", ZAM_COMP]);
+    for words in ["threshold  -80 to 0 dB, default 0", "sidechain  0 to 1, default 0, off or on"] {
+        assert!(info.out.contains(words), "{}", info.out);
+    }
+    let effects = format!("[[track.effect]]\nkind = \"{ZAM_COMP}\"\nthreshold = -40\nmakeup = 6\n");
+    let (_folder, session) = one_track(&effects);
+    let output = machine.file("out.wav");
+    let mut first: Option<Vec<u8>> = None;
+    for (schedule, workers) in [("serial", "1"), ("dataflow", "2"), ("steal", "2")] {
+        let args = ["render", &session, "-o", &output, "--format", "32f"];
+        let ran =
+            machine.run(&[&args[..], &["--schedule", schedule, "--workers", workers]].concat());
+        if ran.code == Some(2) && ran.err.contains("seats") {
+            println!("SKIPPED {test}: {schedule} with {workers} workers: {}", ran.err.trim());
+            continue;
+        }
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        let bytes = std::fs::read(&output).unwrap();
+        assert!(*first.get_or_insert_with(|| bytes.clone()) == bytes, "{schedule}");
+    }
+    let first = first.unwrap();
+    let isolated =
+        machine.run(&["render", &session, "-o", &output, "--format", "32f", "--isolate"]);
+    assert_eq!(isolated.code, Some(0), "{}", isolated.err);
+    assert!(std::fs::read(&output).unwrap() == first, "in a process of its own");
+    // The state alone sounds the same.
+    let state = machine.file("comp.vstpreset");
+    let args = ["plugin", "save", ZAM_COMP, "-o", &state, "--set", "threshold=-40"];
+    let saved = machine.run(&[&args[..], &["--set", "makeup=6"]].concat());
+    assert_eq!(saved.code, Some(0), "{}", saved.err);
+    assert!(std::fs::read(&state).unwrap().starts_with(b"VST3"));
+    let effects = format!("[[track.effect]]\nkind = \"{ZAM_COMP}\"\nstate = \"{state}\"\n");
+    let (_folder, session) = one_track(&effects);
+    let ran = machine.run(&["render", &session, "-o", &output, "--format", "32f"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(std::fs::read(&output).unwrap() == first, "with its state");
+    let (_folder, dry) = one_track("");
+    machine.run(&["render", &dry, "-o", &output, "--format", "32f"]);
+    assert!(std::fs::read(&output).unwrap() != first, "the plug-in changes the sound");
 }
 
 /// Instruments, effects, presets, automation and a group: `sessions/plugins/stage-piano.toml`.

@@ -284,6 +284,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub struct Flags {
     /// To have its latency read again.
     latency_asked: AtomicBool,
+    /// The processor has passed that on.
+    latency_due: AtomicBool,
     /// To be made anew.
     restart: AtomicBool,
     /// What the main thread has read last.
@@ -292,7 +294,16 @@ pub struct Flags {
 
 impl Flags {
     pub fn take_latency_asked(&self) -> bool {
-        take(&self.latency_asked)
+        let asked = take(&self.latency_asked);
+        if asked {
+            self.latency_due.store(true, Relaxed);
+        }
+        asked
+    }
+
+    /// Whether this instance asked for it, and not another one of the same processor.
+    pub fn take_latency_due(&self) -> bool {
+        take(&self.latency_due)
     }
 
     pub fn take_restart(&self) -> bool {
