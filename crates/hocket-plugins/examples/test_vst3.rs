@@ -4,8 +4,8 @@
 //! The gain follows the points of its changes in straight lines, as VST3 has it. The parameter `bend` is hidden: the pitch
 //! bend of MIDI moves it, and its value is added to the output. A second output that Hocket does not use gets noise.
 //!
-//! Its file name decides how it loads: one with `crashes`, `hangs` or `unwilling` in it does so. The name also decides how it
-//! misbehaves later (`Mode`).
+//! Its file name decides how it loads: one with `crashes`, `hangs` or `unwilling` in it does so. The name also decides how
+//! it misbehaves later (`Mode`).
 #![allow(unsafe_code, reason = "all calls of VST3 are unsafe")]
 #![allow(missing_docs)]
 

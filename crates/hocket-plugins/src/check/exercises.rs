@@ -59,7 +59,7 @@ const WARM_UP: usize = 20;
 /// Blocks in which calls are counted.
 const WATCHED_BLOCKS: usize = 100;
 /// Threads that are Hocket's own.
-const OWN_THREADS: [&str; 1] = ["clap-main"];
+const OWN_THREADS: [&str; 2] = ["clap-main", "vst3-main"];
 /// How long threads may take to end.
 const GRACE: Duration = Duration::from_millis(300);
 

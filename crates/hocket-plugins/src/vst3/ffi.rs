@@ -8,15 +8,16 @@
 //! - **Loaded for good.** A library is never unloaded, so what it exports and its factory are valid until the process ends.
 //! - **Counted.** A `ComPtr` holds a reference, so its object is valid. Objects that a plug-in gets from Hocket count
 //!   references, too.
-//! - **Main thread.** An [`Instance`] and a [`Module`] are not `Send`, and are made and used on the thread `vst3-main` alone. All calls
-//!   that VST3 wants from one thread are made through them.
-//! - **One audio thread.** `process` and `setProcessing` are called through `&mut Audio`, so never two at once. The lists that a plug-in
-//!   finds there (parameters, events) are its alone during that call, and move to another thread between calls only.
-//! - **Rows.** The pointers of a call lead to the rows of the same [`Audio`], which are as long as the longest run, and to its
-//!   lists. They are written anew before each call.
+//! - **Main thread.** An [`Instance`] and a [`Module`] are not `Send`. They are made and used on the thread `vst3-main`
+//!   alone, and all calls that VST3 wants from one thread are made through them.
+//! - **One audio thread.** `process` and `setProcessing` are called through `&mut Audio`, so never two at once. The lists
+//!   that a plug-in finds there (parameters, events) are its alone during that call. They move to another thread between
+//!   calls only.
+//! - **Rows.** The pointers of a call lead to the rows of the same [`Audio`], which are as long as the longest run, and to
+//!   its lists. They are written anew before each call.
 //! - **Plain data.** The struct is made of numbers and arrays of numbers, for which zero is a value.
-//! - **Written by the host.** What a plug-in hands over to be written is checked for null, and it is as large as its type says, or as the
-//!   length that comes with it.
+//! - **Written by the host.** What a plug-in hands over to be written is checked for null. It is as large as its type says,
+//!   or as the length that comes with it.
 //!
 //! A plug-in is foreign code. It can break all of this; a scan in a process of its own finds those that crash at once.
 

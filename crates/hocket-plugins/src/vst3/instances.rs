@@ -174,9 +174,9 @@ impl Instances {
         if !instance.set_up(order.rate_hz) {
             return Err(format!("it does not play at {} Hz: choose another rate", order.rate_hz));
         }
-        let changes = set_values(&mut instance, &facts, values, state.is_some());
+        let initial = set_values(&mut instance, &facts, values, state.is_some());
         let mut audio = audio(&instance, &facts, order.rate_hz);
-        start(&mut instance, &mut audio, &changes, &flags)?;
+        start(&mut instance, &mut audio, &initial, &flags)?;
         let latency = instance.latency();
         flags.set_latency(latency);
         let tail = match instance.tail() {
@@ -304,15 +304,19 @@ fn load(instance: &mut Instance, id: &str, bytes: &[u8]) -> Result<(), String> {
     }
 }
 
-/// Tells the controller the values that are to be set, and returns them: places and values from 0 to 1.
-fn set_values(
-    instance: &mut Instance,
-    facts: &Facts,
-    values: &Values,
-    has_state: bool,
-) -> Vec<(usize, f64)> {
-    let Values::Given(values) = values else { return Vec::new() };
-    let mut changes = Vec::new();
+/// The values that are to be set.
+#[derive(Default)]
+struct Initial {
+    /// Places and values from 0 to 1.
+    changes: Vec<(usize, f64)>,
+    /// Whether any is another one than before.
+    differ: bool,
+}
+
+/// Tells the controller the values that are to be set, and returns them.
+fn set_values(instance: &mut Instance, facts: &Facts, values: &Values, has_state: bool) -> Initial {
+    let mut initial = Initial::default();
+    let Values::Given(values) = values else { return initial };
     for (slot, (param, value)) in facts.params.iter().zip(values).enumerate() {
         if value.is_nan() {
             continue;
@@ -321,11 +325,12 @@ fn set_values(
         let normalized = facts.scales[slot].normalized(value);
         // What a plug-in begins with is not always what it calls the default.
         if !has_state || value != param.default {
+            initial.differ |= normalized != instance.value(param.id);
             instance.set_value(param.id, normalized);
-            changes.push((slot, normalized));
+            initial.changes.push((slot, normalized));
         }
     }
-    changes
+    initial
 }
 
 fn audio(instance: &Instance, facts: &Facts, rate_hz: u32) -> Audio {
@@ -340,33 +345,48 @@ fn audio(instance: &Instance, facts: &Facts, rate_hz: u32) -> Audio {
 fn start(
     instance: &mut Instance,
     audio: &mut Audio,
-    changes: &[(usize, f64)],
+    initial: &Initial,
     flags: &Flags,
 ) -> Result<(), String> {
-    let activate = |instance: &mut Instance| match instance.activate() {
-        true => Ok(()),
-        false => Err("it does not activate"),
-    };
-    activate(instance)?;
-    audio.set_processing(true);
+    activate(instance, audio)?;
     // What it asked for up to here, it has got.
     flags.take_latency_asked();
     flags.take_restart();
-    for (slot, value) in changes {
-        audio.lists.change(*slot, 0, *value, usize::MAX);
-    }
-    if !changes.is_empty() {
-        audio.process(0, None, 0);
-    }
+    send(instance, audio, initial);
     if flags.take_latency_asked() | flags.take_restart() {
         audio.set_processing(false);
         instance.deactivate();
-        activate(instance)?;
-        audio.set_processing(true);
+        activate(instance, audio)?;
     }
     flags.take_latency_due();
-    // They stay in the list, and come with the first run again: some plug-ins take no values without sound.
     Ok(())
+}
+
+fn activate(instance: &mut Instance, audio: &mut Audio) -> Result<(), String> {
+    if !instance.activate() {
+        return Err("it does not activate".into());
+    }
+    audio.set_processing(true);
+    Ok(())
+}
+
+/// Sends it its values in a run without sound, as VST3 has it. Some plug-ins take no values there; they would save a state
+/// without them. So they get a frame of silence, and then a reset.
+fn send(instance: &Instance, audio: &mut Audio, initial: &Initial) {
+    if initial.changes.is_empty() {
+        return;
+    }
+    let before = instance.component_state().filter(|_| initial.differ);
+    for (slot, value) in &initial.changes {
+        audio.lists.change(*slot, 0, *value, usize::MAX);
+    }
+    audio.process(0, None, 0);
+    if before.is_some() && before == instance.component_state() {
+        audio.process(1, None, 0);
+        audio.set_processing(false);
+        audio.set_processing(true);
+    }
+    // They stay in the list, and come with the first run again.
 }
 
 #[cfg(test)]

@@ -279,8 +279,26 @@ fn each_of_the_zam_effects_plays_as_its_lv2_and_clap_builds_do() {
     }
 }
 
-/// In VST3, the way of a value from its unit to the range from 0 to 1 and back changes its last bits. These effects make much of
-/// that with some values.
+/// They take no values without sound.
+#[test]
+fn what_has_never_played_saves_its_values() {
+    let test = "what_has_never_played_saves_its_values";
+    let Some(bundle) = vst3_bundle(test, "ZamComp.vst3") else { return };
+    let id = plugins(&bundle).unwrap().remove(0);
+    let found = describe(&bundle, &id).unwrap();
+    let values: Vec<f32> = found.params.iter().map(|param| value(param, Some(0.6))).collect();
+    let mut original = build(&bundle, &id, &values, 48_000, None).unwrap();
+    let mut host = Recorder::default();
+    original.join(&mut host);
+    let state = host.side.as_mut().unwrap().save().unwrap();
+    let mut copy = build(&bundle, &id, &[], 48_000, Some(&state)).unwrap();
+    let sound = noise(4_000);
+    let expected = bits(&played(&mut *original, &sound, &[256], &[]));
+    assert_eq!(bits(&played(&mut *copy, &sound, &[256], &[])), expected);
+}
+
+/// In VST3, the way of a value from its unit to the range from 0 to 1 and back changes its last bits. These effects make
+/// much of that with some values.
 const SENSITIVE: [&str; 3] = ["ZamDynamicEQ", "ZamGrains", "ZamTube"];
 
 fn compare(name: &str, share: Option<f32>) {

@@ -404,8 +404,8 @@ impl Instance {
         unsafe { self.processor.getTailSamples() }
     }
 
-    /// The half that plays. `slots`: the parameters that may change, by id, with their values; so many changes and events in a
-    /// run.
+    /// The half that plays. `slots`: the parameters that may change, by id, with their values. So many changes and events
+    /// find room in a run.
     pub fn audio(
         &self,
         channels: (&[usize], &[usize]),
