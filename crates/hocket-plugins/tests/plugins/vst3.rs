@@ -314,6 +314,9 @@ fn compare(name: &str, share: Option<f32>) {
     let by_other = played(&mut *other, &sound, &[256], &[]);
     assert_eq!(vst3.latency_frames(), other.latency_frames(), "{name} {share:?}");
     let same = bits(&by_vst3) == bits(&by_other);
+    if !same {
+        println!("{name} {share:?} differs from its {format} build");
+    }
     assert!(same || SENSITIVE.contains(&name), "{name} {share:?}: not as {format}");
     assert!(by_vst3.iter().flatten().all(|sample| sample.is_finite()), "{name} {share:?}");
 }

@@ -463,7 +463,7 @@ fn what_cannot_be_checked_is_named() {
     std::fs::write(&library, "no library").unwrap();
     let ran = machine.run(&["plugin", "check", &text]);
     assert_eq!(ran.code, Some(2));
-    assert!(ran.err.contains("neither a CLAP file"), "{}", ran.err);
+    assert!(ran.err.contains("no CLAP file (.clap), VST3 bundle"), "{}", ran.err);
     let ran = machine.run(&["plugin", "check", &library]);
     assert_eq!(ran.code, Some(1), "{}", ran.err);
     assert!(ran.out.contains("FAILED   builds      it does not load"), "{}", ran.out);
