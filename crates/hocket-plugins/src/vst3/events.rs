@@ -63,6 +63,11 @@ impl Held {
         Held { counts: vec![0; keys].into(), any: 0 }
     }
 
+    /// Whether any note sounds.
+    pub fn sounds(&self) -> bool {
+        self.any > 0
+    }
+
     /// No note sounds.
     pub fn clear(&mut self) {
         self.counts.fill(0);

@@ -33,7 +33,7 @@ pub use audio::Audio;
 pub use host::Flags;
 pub use instance::{BusSort, Buses, Instance, ParamFacts};
 pub use module::Module;
-pub use run_loop::{dispatch, has_handlers, next_timer, watched};
+pub use run_loop::{dispatch, forget, has_handlers, next_timer, watched};
 
 /// Writes for a plug-in. `false`: it gave no place.
 ///

@@ -13,7 +13,7 @@ use super::state::State;
 use crate::description::Param;
 use crate::layout::Layout;
 
-/// Changes that find room in a run, beside one of each parameter. Of those that end notes there may be more.
+/// Changes that find room in a run, beside two of each parameter. Of those that end notes there may be more.
 pub const MOST_VALUES: usize = 1024;
 /// Notes that find room in a run.
 pub const MOST_NOTES: usize = 2048;
@@ -70,6 +70,12 @@ impl Facts {
         self.inputs == channels(&buses.inputs) && self.outputs == channels(&buses.outputs)
     }
 
+    /// That the rows, which are made for these, still fit.
+    fn check_buses(&self, instance: &Instance) -> Result<(), String> {
+        let fit = self.has_buses(&instance.buses()?);
+        if fit { Ok(()) } else { Err("it changes its ports with its values".into()) }
+    }
+
     /// Whether another instance has the same buses.
     pub fn fits(&self, other: &Facts) -> bool {
         self.inputs == other.inputs && self.outputs == other.outputs
@@ -124,6 +130,8 @@ struct Playing {
     instance: Instance,
     id: String,
     flags: Arc<Flags>,
+    /// The latency with which it was activated. `None`: it has been asked for a restart.
+    first: Option<u32>,
 }
 
 impl Instances {
@@ -159,24 +167,25 @@ impl Instances {
         let id = number(&order.id).ok_or("its id is not 32 hexadecimal digits")?;
         let flags = Arc::new(Flags::default());
         let mut instance = Instance::new(module, id, &flags)?;
-        instance.arrange();
-        let facts = Arc::new(facts(&instance));
+        instance.arrange()?;
+        let facts = Arc::new(facts(&instance)?);
         if let Some(state) = state {
             load(&mut instance, &order.id, state)?;
         }
         // A state may change buses, and the rows are made for these.
-        if !facts.has_buses(&instance.buses()) {
+        if !facts.has_buses(&instance.buses()?) {
             return Err(OTHER_PORTS.into());
         }
         let chosen = |bus: Option<usize>| bus.into_iter().collect::<Vec<usize>>();
         let inputs: Vec<usize> = facts.main_input.into_iter().chain(facts.key_input).collect();
-        instance.use_buses(&inputs, &chosen(facts.main_output));
+        instance.use_buses(&inputs, &chosen(facts.main_output))?;
         if !instance.set_up(order.rate_hz) {
             return Err(format!("it does not play at {} Hz: choose another rate", order.rate_hz));
         }
         let initial = set_values(&mut instance, &facts, values, state.is_some());
+        facts.check_buses(&instance)?;
         let mut audio = audio(&instance, &facts, order.rate_hz);
-        start(&mut instance, &mut audio, &initial, &flags)?;
+        start(&mut instance, &mut audio, &initial, &facts, &flags)?;
         let latency = instance.latency();
         flags.set_latency(latency);
         let tail = match instance.tail() {
@@ -185,7 +194,8 @@ impl Instances {
         };
         self.next += 1;
         let number = self.next;
-        let playing = Playing { instance, id: order.id.clone(), flags: Arc::clone(&flags) };
+        let id = order.id.clone();
+        let playing = Playing { instance, id, flags: Arc::clone(&flags), first: Some(latency) };
         self.instances.insert(number, playing);
         Ok(Voice { number, audio: Some(audio), flags, facts, latency, tail })
     }
@@ -203,9 +213,13 @@ impl Instances {
     /// Reads the latency again. A plug-in that says that it has another one, and goes on with the old one, shows the new one
     /// only when it is made anew.
     pub fn call(&mut self, number: u64) {
-        if let Some(Playing { instance, flags, .. }) = self.instances.get(&number) {
+        if let Some(Playing { instance, flags, first, .. }) = self.instances.get_mut(&number) {
             let latency = instance.latency();
-            if flags.take_latency_due() && latency == flags.latency() {
+            // Once, as some say it twice, or say it late of the latency that they began with.
+            if flags.take_latency_due()
+                && latency == flags.latency()
+                && first.take_if(|first| *first == latency).is_some()
+            {
                 flags.ask_restart();
             }
             flags.set_latency(latency);
@@ -216,7 +230,7 @@ impl Instances {
     pub fn save(&mut self, number: u64) -> Result<Option<Vec<u8>>, String> {
         let Playing { instance, id, .. } =
             self.instances.get(&number).ok_or("the plug-in is gone")?;
-        let Some(component) = instance.component_state() else { return Ok(None) };
+        let Some(component) = instance.component_state()? else { return Ok(None) };
         let state = State { id: id.clone(), component, controller: instance.controller_state() };
         Ok(Some(state.to_bytes()))
     }
@@ -239,8 +253,8 @@ fn channels(buses: &[(BusSort, usize)]) -> Vec<usize> {
     buses.iter().map(|(_, channels)| *channels).collect()
 }
 
-fn facts(instance: &Instance) -> Facts {
-    let buses = instance.buses();
+fn facts(instance: &Instance) -> Result<Facts, String> {
+    let buses = instance.buses()?;
     let first = |buses: &[(BusSort, usize)], wanted: BusSort| {
         buses.iter().position(|(sort, _)| *sort == wanted)
     };
@@ -257,8 +271,8 @@ fn facts(instance: &Instance) -> Facts {
     let (params, scales): (Vec<Param>, Vec<Scale>) = params_of(instance).into_iter().unzip();
     let events = instance.takes_events();
     let midi = if events { midi_map(instance, &params) } else { MidiMap::default() };
-    let state = instance.component_state().is_some();
-    Facts {
+    let state = instance.component_state().is_ok_and(|state| state.is_some());
+    Ok(Facts {
         layout,
         inputs,
         outputs,
@@ -270,7 +284,7 @@ fn facts(instance: &Instance) -> Facts {
         events,
         midi,
         state,
-    }
+    })
 }
 
 /// Which parameters the controllers of MIDI move. Those that no session can set get places behind the others.
@@ -336,7 +350,7 @@ fn set_values(instance: &mut Instance, facts: &Facts, values: &Values, has_state
 fn audio(instance: &Instance, facts: &Facts, rate_hz: u32) -> Audio {
     let ids = facts.params.iter().map(|param| param.id).chain(facts.midi.others.iter().copied());
     let slots: Vec<(u32, f64)> = ids.map(|id| (id, instance.value(id))).collect();
-    let changes = MOST_VALUES + slots.len() + crate::END_EVENTS;
+    let changes = MOST_VALUES + 2 * slots.len() + crate::END_EVENTS;
     let events = if facts.events { 2 * MOST_NOTES + crate::END_EVENTS } else { 0 };
     instance.audio((&facts.inputs, &facts.outputs), &slots, (changes, events), rate_hz)
 }
@@ -346,9 +360,11 @@ fn start(
     instance: &mut Instance,
     audio: &mut Audio,
     initial: &Initial,
+    facts: &Facts,
     flags: &Flags,
 ) -> Result<(), String> {
     activate(instance, audio)?;
+    facts.check_buses(instance)?;
     // What it asked for up to here, it has got.
     flags.take_latency_asked();
     flags.take_restart();
@@ -356,10 +372,13 @@ fn start(
     if flags.take_latency_asked() | flags.take_restart() {
         audio.set_processing(false);
         instance.deactivate();
+        facts.check_buses(instance)?;
         activate(instance, audio)?;
+        flags.take_latency_asked();
+        flags.take_restart();
     }
     flags.take_latency_due();
-    Ok(())
+    facts.check_buses(instance)
 }
 
 fn activate(instance: &mut Instance, audio: &mut Audio) -> Result<(), String> {
@@ -376,12 +395,13 @@ fn send(instance: &Instance, audio: &mut Audio, initial: &Initial) {
     if initial.changes.is_empty() {
         return;
     }
-    let before = instance.component_state().filter(|_| initial.differ);
+    let state = || instance.component_state().ok().flatten();
+    let before = state().filter(|_| initial.differ);
     for (slot, value) in &initial.changes {
         audio.lists.change(*slot, 0, *value, usize::MAX);
     }
     audio.process(0, None, 0);
-    if before.is_some() && before == instance.component_state() {
+    if before.is_some() && before == state() {
         audio.process(1, None, 0);
         audio.set_processing(false);
         audio.set_processing(true);

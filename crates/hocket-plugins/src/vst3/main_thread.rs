@@ -76,9 +76,16 @@ fn wait(bell: Option<&OwnedFd>) {
         let _ = rustix::io::read(bell, &mut [0; 8]);
     }
     if ffi::has_handlers() {
-        let ready = all.iter().skip(usize::from(bell.is_some())).zip(&files);
-        let ready = ready.filter(|(file, _)| file.revents().contains(PollFlags::IN));
-        let ready: Vec<i32> = ready.map(|(_, file)| file.as_raw_fd()).collect();
+        let said = all.iter().skip(usize::from(bell.is_some())).zip(&files);
+        let said: Vec<(i32, PollFlags)> =
+            said.map(|(file, of)| (of.as_raw_fd(), file.revents())).collect();
+        let of = |wanted: &dyn Fn(PollFlags) -> bool| -> Vec<i32> {
+            said.iter().filter(|(_, flags)| wanted(*flags)).map(|(file, _)| *file).collect()
+        };
+        let closed = of(&|flags| flags.contains(PollFlags::NVAL));
+        // An end or an error is read, too: otherwise `poll` would come back at once for ever.
+        let ready = of(&|flags| !flags.is_empty() && !flags.contains(PollFlags::NVAL));
+        ffi::forget(&closed);
         ffi::dispatch(&ready);
     }
 }

@@ -248,12 +248,16 @@ impl Processor for Vst3Processor {
             std::mem::swap(&mut self.voices, voices);
             self.numbers.set(&self.voices);
             self.held.iter_mut().for_each(Held::clear);
+            self.tail = self.voices.iter().map(|voice| voice.tail).max();
         }
     }
 
     fn reset(&mut self) {
         self.elapsed = 0;
-        self.held.iter_mut().for_each(Held::clear);
+        // Not every plug-in ends its notes there. Their ends come with the next run.
+        if self.held.iter().any(Held::sounds) {
+            self.play(0, &EventKind::EndAllNotes);
+        }
         for audio in self.audio() {
             audio.set_processing(false);
             audio.set_processing(true);

@@ -72,13 +72,14 @@ impl State {
             let length = number(bytes, entry + 12).ok_or_else(cut_off)?;
             let found = part(bytes, place, length).ok_or_else(cut_off)?;
             match name {
-                name if name == COMPONENT => component = Some(found.to_vec()),
-                name if name == CONTROLLER => controller = Some(found.to_vec()),
+                name if name == COMPONENT => component = Some(found),
+                name if name == CONTROLLER => controller = Some(found),
                 _ => {}
             }
         }
-        let component = component.ok_or_else(|| refused("it has no part 'Comp'"))?;
-        Ok(State { id, component, controller })
+        // Copied once: many entries may name one part.
+        let component = component.ok_or_else(|| refused("it has no part 'Comp'"))?.to_vec();
+        Ok(State { id, component, controller: controller.map(<[u8]>::to_vec) })
     }
 }
 

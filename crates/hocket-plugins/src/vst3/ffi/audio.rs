@@ -48,10 +48,15 @@ impl Rows {
         for ((rows, pointers), bus) in all {
             rows.iter_mut().zip(&mut *pointers).for_each(|(row, place)| *place = row.as_mut_ptr());
             bus.silenceFlags = 0;
-            bus.__field0 = AudioBusBuffers__type0 { channelBuffers32: pointers.as_mut_ptr() };
+            bus.__field0 = AudioBusBuffers__type0 { channelBuffers32: place_of(pointers) };
         }
-        self.buses.as_mut_ptr()
+        place_of(&mut self.buses)
     }
+}
+
+/// Null where there is nothing: some plug-ins look at the place alone.
+fn place_of<T>(all: &mut [T]) -> *mut T {
+    if all.is_empty() { null_mut() } else { all.as_mut_ptr() }
 }
 
 /// The half of an instance that plays. The instance outlives it.

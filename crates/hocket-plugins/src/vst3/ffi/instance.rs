@@ -18,7 +18,7 @@ use vst3::Steinberg::Vst::{
     IConnectionPoint, IConnectionPointTrait, IEditController, IEditControllerTrait, IMidiMapping,
     IMidiMappingTrait, ParameterInfo, ProcessSetup, SpeakerArr, SpeakerArrangement, String128,
 };
-use vst3::Steinberg::{IBStream, IPluginBaseTrait, TUID, kResultOk};
+use vst3::Steinberg::{IBStream, IPluginBaseTrait, TUID, kNotImplemented, kResultOk};
 use vst3::{ComPtr, ComWrapper};
 
 use super::audio::Audio;
@@ -29,9 +29,9 @@ use super::stream::Stream;
 use super::text;
 use crate::LONGEST_RUN;
 
-/// The most buses of one direction, and the most channels of one.
+/// The most buses of one direction, and the most channels of all of them.
 const MOST_BUSES: i32 = 64;
-const MOST_CHANNELS: i32 = 256;
+const MOST_CHANNELS: usize = 256;
 /// The most parameters.
 const MOST_PARAMS: i32 = 1 << 16;
 
@@ -162,7 +162,7 @@ impl Instance {
             }
             self.connected = Some((component, controller));
         }
-        if let Some(state) = self.component_state() {
+        if let Ok(Some(state)) = self.component_state() {
             self.tell_controller(&state);
         }
     }
@@ -179,12 +179,19 @@ impl Instance {
     }
 
     /// What the component keeps. `None`: nothing.
-    pub fn component_state(&self) -> Option<Vec<u8>> {
+    ///
+    /// # Errors
+    /// It fails to save.
+    pub fn component_state(&self) -> Result<Option<Vec<u8>>, String> {
         let stream = Stream::of(&[]);
-        let place = stream.as_com_ref::<IBStream>()?;
+        let Some(place) = stream.as_com_ref::<IBStream>() else { return Ok(None) };
         // SAFETY: Types; Counted; Main thread.
-        let saved = unsafe { self.component.getState(place.as_ptr()) } == kResultOk;
-        Some(stream.bytes()).filter(|bytes| saved && !bytes.is_empty())
+        let result = unsafe { self.component.getState(place.as_ptr()) };
+        match result {
+            _ if result == kNotImplemented => Ok(None),
+            _ if result != kResultOk => Err("the plug-in fails to save its state".into()),
+            _ => Ok(Some(stream.bytes()).filter(|bytes| !bytes.is_empty())),
+        }
     }
 
     /// What the controller keeps beside it.
@@ -215,22 +222,38 @@ impl Instance {
     }
 
     /// Its audio buses.
-    pub fn buses(&self) -> Buses {
-        Buses { inputs: self.buses_of(kInput as i32), outputs: self.buses_of(kOutput as i32) }
+    ///
+    /// # Errors
+    /// There are more than Hocket has rows for.
+    pub fn buses(&self) -> Result<Buses, String> {
+        let of = |direction| self.buses_of(direction);
+        Ok(Buses { inputs: of(kInput as i32)?, outputs: of(kOutput as i32)? })
     }
 
-    fn buses_of(&self, direction: i32) -> Vec<(BusSort, usize)> {
+    fn buses_of(&self, direction: i32) -> Result<Vec<(BusSort, usize)>, String> {
         let bus = |index| {
             let info = self.bus(direction, index);
             let sort = |info: &BusInfo| {
                 if info.busType == kMain as i32 { BusSort::Main } else { BusSort::Aux }
             };
-            let channels = |info: &BusInfo| info.channelCount.clamp(0, MOST_CHANNELS) as usize;
+            let channels = |info: &BusInfo| info.channelCount.max(0) as usize;
             info.as_ref().map_or((BusSort::Aux, 0), |info| (sort(info), channels(info)))
         };
         // SAFETY: Types; Counted; Main thread.
         let count = unsafe { self.component.getBusCount(kAudio as i32, direction) };
-        (0..count.clamp(0, MOST_BUSES)).map(bus).collect()
+        if count > MOST_BUSES {
+            return Err(format!(
+                "it has {count} audio buses, and Hocket has room for {MOST_BUSES}"
+            ));
+        }
+        let buses: Vec<(BusSort, usize)> = (0..count.max(0)).map(bus).collect();
+        let channels = buses.iter().map(|(_, channels)| channels).sum::<usize>();
+        match channels {
+            0..=MOST_CHANNELS => Ok(buses),
+            _ => {
+                Err(format!("it has {channels} channels, and Hocket has room for {MOST_CHANNELS}"))
+            }
+        }
     }
 
     fn bus(&self, direction: i32, index: i32) -> Option<BusInfo> {
@@ -250,7 +273,10 @@ impl Instance {
 
     /// Asks for mono and stereo buses where the plug-in has such, and for stereo where it has more channels. A plug-in may
     /// refuse, or do what it can: [`Instance::buses`] says what came of it.
-    pub fn arrange(&mut self) {
+    ///
+    /// # Errors
+    /// As [`Instance::buses`].
+    pub fn arrange(&mut self) -> Result<(), String> {
         let wanted = |buses: &[(BusSort, usize)]| -> Vec<SpeakerArrangement> {
             let of = |(_, channels): &(BusSort, usize)| match channels {
                 0 => SpeakerArr::kEmpty,
@@ -259,7 +285,7 @@ impl Instance {
             };
             buses.iter().map(of).collect()
         };
-        let buses = self.buses();
+        let buses = self.buses()?;
         let (mut inputs, mut outputs) = (wanted(&buses.inputs), wanted(&buses.outputs));
         // SAFETY: Types; Counted; Main thread.
         unsafe {
@@ -270,11 +296,15 @@ impl Instance {
                 outputs.len() as i32,
             )
         };
+        Ok(())
     }
 
     /// Switches the buses of these numbers on and all others off; and the first event bus on, if there is one.
-    pub fn use_buses(&mut self, inputs: &[usize], outputs: &[usize]) {
-        let buses = self.buses();
+    ///
+    /// # Errors
+    /// As [`Instance::buses`].
+    pub fn use_buses(&mut self, inputs: &[usize], outputs: &[usize]) -> Result<(), String> {
+        let buses = self.buses()?;
         let set = |media: u32, direction: u32, index: usize, on: bool| {
             // SAFETY: Types; Counted; Main thread.
             unsafe {
@@ -286,6 +316,7 @@ impl Instance {
         if self.takes_events() {
             set(kEvent, kInput, 0, true);
         }
+        Ok(())
     }
 
     /// Its parameters, in its order.

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use vst3::Steinberg::Vst::Event_::EventTypes_::{kNoteOffEvent, kNoteOnEvent, kPolyPressureEvent};
 use vst3::Steinberg::Vst::{
@@ -24,7 +24,7 @@ struct Point {
 }
 
 /// The points of a run, those of one parameter side by side.
-type Points = Rc<[Cell<Point>]>;
+type Points = Arc<[Cell<Point>]>;
 
 /// The changes of one parameter.
 struct Queue {
@@ -206,8 +206,15 @@ pub struct Lists {
     void: ComWrapper<Void>,
 }
 
-// SAFETY: One audio thread: all that is shared within moves together, and plug-ins read it during a call only.
+// SAFETY: One audio thread: all that is shared within moves together, and plug-ins read it during a call only. One that
+// keeps a list finds it empty later, and counts its references on any thread.
 unsafe impl Send for Lists {}
+
+impl Drop for Lists {
+    fn drop(&mut self) {
+        self.end_call();
+    }
+}
 
 impl Lists {
     /// For parameters with these ids and values, and so many changes and events in a run.
@@ -216,7 +223,7 @@ impl Lists {
         let points: Points = (0..2 * changes).map(|_| Cell::new(Point::default())).collect();
         let queue = |(id, _): &(u32, f64)| {
             let (start, count) = (Cell::new(0), Cell::new(0));
-            ComWrapper::new(Queue { id: *id, points: Rc::clone(&points), start, count })
+            ComWrapper::new(Queue { id: *id, points: Arc::clone(&points), start, count })
         };
         // SAFETY: Plain data.
         let event: Event = unsafe { MaybeUninit::zeroed().assume_init() };
@@ -225,7 +232,7 @@ impl Lists {
             staged: Vec::with_capacity(changes),
             last: slots.iter().map(|(_, value)| *value).collect(),
             queues: slots.iter().map(queue).collect(),
-            points: Rc::clone(&points),
+            points: Arc::clone(&points),
             changes: ComWrapper::new(Changes { active, count: Cell::new(0) }),
             events: ComWrapper::new(Events {
                 events: (0..events).map(|_| Cell::new(event)).collect(),
@@ -238,14 +245,22 @@ impl Lists {
     /// Begins a run.
     pub fn clear(&mut self) {
         self.staged.clear();
+        self.end_call();
+    }
+
+    /// Nothing is in the lists: a plug-in that has kept them finds no changes, whose queues may be gone, and no events. A
+    /// queue that it has kept has its points.
+    fn end_call(&mut self) {
         self.events.count.set(0);
+        self.changes.count.set(0);
     }
 
     /// The parameter of this slot gets a value at a frame that is not before the last one. `most`: it finds no room behind
-    /// so many. Returns whether it found room.
+    /// so many, beside two of each parameter: one that it starts with, and one of a preset. Returns whether it found room.
     pub fn change(&mut self, slot: usize, frame: u32, value: f64, most: usize) -> bool {
         let order = self.staged.len();
-        let fits = order < most.min(self.staged.capacity()) && slot < self.queues.len();
+        let most = most.saturating_add(2 * self.queues.len()).min(self.staged.capacity());
+        let fits = order < most && slot < self.queues.len();
         if fits {
             let (slot, order, frame) = (slot as u32, order as u32, frame as i32);
             self.staged.push(Staged { slot, order, frame, value });
@@ -387,11 +402,17 @@ mod tests {
 
     #[test]
     fn what_finds_no_room_is_left_out() {
-        let mut lists = Lists::new(&[(1, 0.0)], 2, 2);
-        assert!(lists.change(0, 0, 0.1, 1) && !lists.change(0, 1, 0.2, 1));
-        assert!(lists.change(0, 1, 0.2, 9) && !lists.change(0, 2, 0.3, 9), "all of its memory");
+        let mut lists = Lists::new(&[(1, 0.0)], 4, 2);
+        // Two of each parameter beside the one.
+        assert!((0..3).all(|frame| lists.change(0, frame, 0.1, 1)) && !lists.change(0, 3, 0.2, 1));
+        assert!(lists.change(0, 3, 0.2, 9) && !lists.change(0, 4, 0.3, 9), "all of its memory");
         assert!(lists.note_on(0, (0, 60), 1.0, 1) && !lists.note_on(0, (0, 61), 1.0, 1));
         assert!(lists.note_off(0, (0, 60), 1.0, 9) && !lists.note_off(0, (0, 61), 1.0, 9));
-        assert_eq!((lists.staged.len(), lists.events.count.get()), (2, 2));
+        assert_eq!((lists.staged.len(), lists.events.count.get()), (4, 2));
+        lists.commit();
+        let kept = ComWrapper::clone(&lists.changes);
+        drop(lists);
+        // SAFETY: Types.
+        unsafe { assert!(kept.getParameterCount() == 0 && kept.getParameterData(0).is_null()) };
     }
 }

@@ -45,12 +45,12 @@ pub(super) fn add_timer(handler: ComPtr<ITimerHandler>, milliseconds: u64) -> bo
 
 /// `false`: there is no such timer.
 pub(super) fn remove_timer(handler: *mut ITimerHandler) -> bool {
-    let removed = WATCHED.with_borrow_mut(|watched| {
-        let place = watched.timers.iter().position(|timer| timer.handler.as_ptr() == handler)?;
-        Some(watched.timers.swap_remove(place))
+    let removed: Vec<Timer> = WATCHED.with_borrow_mut(|watched| {
+        let all = &mut watched.timers;
+        all.extract_if(.., |timer| timer.handler.as_ptr() == handler).collect()
     });
     // The drop may call the plug-in, which may come back here.
-    removed.is_some()
+    !removed.is_empty()
 }
 
 /// Has a handler called when a file can be read. `false`: there are too many, or it is no file.
@@ -64,13 +64,21 @@ pub(super) fn add_file(handler: ComPtr<IEventHandler>, file: i32) -> bool {
     })
 }
 
-/// `false`: there is no such handler.
+/// No file of this handler is watched any longer. `false`: there is no such handler.
 pub(super) fn remove_file(handler: *mut IEventHandler) -> bool {
-    let removed = WATCHED.with_borrow_mut(|watched| {
-        let place = watched.files.iter().position(|(known, _)| known.as_ptr() == handler)?;
-        Some(watched.files.swap_remove(place))
+    remove_files(|known, _| known.as_ptr() == handler)
+}
+
+/// These files are closed, though their handlers have not taken them back.
+pub fn forget(closed: &[i32]) {
+    remove_files(|_, file| closed.contains(&file));
+}
+
+fn remove_files(gone: impl Fn(&ComPtr<IEventHandler>, i32) -> bool) -> bool {
+    let removed: Vec<_> = WATCHED.with_borrow_mut(|watched| {
+        watched.files.extract_if(.., |(handler, file)| gone(handler, *file)).collect()
     });
-    removed.is_some()
+    !removed.is_empty()
 }
 
 /// When the next timer rings.
@@ -105,12 +113,24 @@ pub fn dispatch(ready: &[i32]) {
         })
         .collect()
     });
+    // One that was called may have taken back another one, and ended it.
     for (handler, file) in files {
-        // SAFETY: Types; Counted.
-        unsafe { handler.onFDIsSet(file) };
+        let is_there = WATCHED.with_borrow(|watched| {
+            let own = (handler.as_ptr(), file);
+            watched.files.iter().any(|(known, file)| (known.as_ptr(), *file) == own)
+        });
+        if is_there {
+            // SAFETY: Types; Counted.
+            unsafe { handler.onFDIsSet(file) };
+        }
     }
     for handler in timers {
-        // SAFETY: Types; Counted.
-        unsafe { handler.onTimer() };
+        let is_there = WATCHED.with_borrow(|watched| {
+            watched.timers.iter().any(|timer| timer.handler.as_ptr() == handler.as_ptr())
+        });
+        if is_there {
+            // SAFETY: Types; Counted.
+            unsafe { handler.onTimer() };
+        }
     }
 }
