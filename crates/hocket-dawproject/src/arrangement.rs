@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use hocket_plan::session::Clip;
+use hocket_plan::session::{Clip, ClipNote};
 use hocket_time::{Glide, TempoMap, TempoPoint, TimeBase};
 use roxmltree::NodeId;
 
@@ -15,6 +15,10 @@ use crate::xml::{Element, Read, Xml, called, child, children, elements, flag, he
 
 /// Clips after loops are laid out; a session holds a million parts.
 const MAX_CLIPS: usize = 200_000;
+/// Notes after loops are laid out: as many as a session file holds.
+const MAX_NOTES: usize = 1_000_000;
+/// The velocity of a note that says none, as in session files.
+const USUAL_VELOCITY: f64 = 0.8;
 /// Passes of loops and looks at timelines: a file of a few lines must not keep anybody waiting.
 const MAX_STEPS: usize = 2_000_000;
 /// Clips and references lead to timelines, which hold clips.
@@ -23,6 +27,8 @@ const MAX_NESTING: usize = 40;
 const MAX_DEPTH: usize = 300;
 /// Nothing of a song lies further from its start, in seconds; session files know no more.
 const LAST_S: f64 = 1_000_000.0;
+/// ... and nothing in beats or seconds.
+const LAST: f64 = 1_000_000.0;
 /// A clip whose file drifts less than this against its warps plays the file itself.
 const DRIFT_S: f64 = 0.001;
 /// ... if its speed is as near to the file's own.
@@ -77,19 +83,14 @@ pub(crate) struct PointsAt<'a> {
     pub base: TimeBase,
 }
 
-/// A note of the project, in the song's seconds. No session plays notes yet.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Note {
-    /// When it starts.
-    pub start_s: f64,
-    /// How long it sounds.
-    pub length_s: f64,
+/// A note of the project, on the song's time line.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Note {
+    /// The unit of its times: that of the timeline it lies in.
+    pub base: TimeBase,
+    pub it: ClipNote,
     /// MIDI channel, from 0.
     pub channel: u8,
-    /// MIDI key.
-    pub key: u8,
-    /// 0 to 1.
-    pub velocity: f64,
 }
 
 /// What the arrangement holds.
@@ -113,6 +114,7 @@ pub(crate) struct Reader<'a, 'r> {
     remarks: &'r mut Remarks,
     found: Arrangement<'a>,
     clips: usize,
+    notes: usize,
     steps: usize,
 }
 
@@ -130,7 +132,18 @@ impl<'a, 'r> Reader<'a, 'r> {
             points: Vec::new(),
             end_s: 0.0,
         };
-        Reader { xml, map, tempos, channel_of_track, media, remarks, found, clips: 0, steps: 0 }
+        Reader {
+            xml,
+            map,
+            tempos,
+            channel_of_track,
+            media,
+            remarks,
+            found,
+            clips: 0,
+            notes: 0,
+            steps: 0,
+        }
     }
 
     /// What a project without an arrangement holds.
@@ -350,28 +363,67 @@ impl<'a, 'r> Reader<'a, 'r> {
     }
 
     fn notes(&mut self, element: &Element<'a>, place: &Place) -> Read<()> {
-        let Some(channel) = place.channel else { return Ok(()) };
-        for note in children(element, "Note") {
-            self.step(&note)?;
-            let time = self.xml.required_number(&note, "time")?;
-            let duration = self.xml.number(&note, "duration")?.unwrap_or(0.0);
-            let start_s = place.scope.seconds(self.map, time);
-            let end_s = place.scope.seconds(self.map, time + duration).min(place.window.to);
-            // A note belongs to the lap in which it begins.
-            if start_s < place.window.from - SAME_S || start_s >= place.window.to - SAME_S {
-                continue;
+        let Some(channel) = place.channel else {
+            if children(element, "Note").next().is_some() {
+                self.remarks.add(element, "a list of notes outside of a track", "is left out");
             }
-            let whole = |name: &str| note.attribute(name)?.trim().parse::<u8>().ok();
-            let (Some(key), channel_number) = (whole("key"), whole("channel").unwrap_or(0)) else {
-                self.remarks.add(&note, "a note without a key", "is left out");
-                continue;
-            };
-            let velocity = self.xml.number(&note, "vel")?.unwrap_or(1.0).clamp(0.0, 1.0);
-            let length_s = (end_s - start_s).max(0.0);
-            let note = Note { start_s, length_s, channel: channel_number, key, velocity };
+            return Ok(());
+        };
+        for element in children(element, "Note") {
+            self.step(&element)?;
+            let Some(note) = self.note(&element, place)? else { continue };
+            self.notes += 1;
+            if self.notes > MAX_NOTES {
+                let cause = format!("more than {MAX_NOTES} notes after loops are laid out");
+                let remedy = "make the loops longer, or split the project";
+                return Err(self.xml.error(&element, cause, remedy));
+            }
             self.found.notes.entry(channel).or_default().push(note);
         }
         Ok(())
+    }
+
+    /// A note, cut where its lap ends. `None`: it begins in another lap, or it cannot sound.
+    fn note(&mut self, note: &Element<'a>, place: &Place) -> Read<Option<Note>> {
+        let (scope, window) = (place.scope, place.window);
+        let time = self.xml.required_number(note, "time")?;
+        let duration = self.xml.number(note, "duration")?.unwrap_or(0.0);
+        let start_s = scope.seconds(self.map, time);
+        if start_s < window.from - SAME_S || start_s >= window.to - SAME_S {
+            return Ok(None);
+        }
+        let end_s = scope.seconds(self.map, time + duration);
+        let is_cut = end_s > window.to;
+        let end = if is_cut { window.to } else { end_s };
+        if place.nesting == 0 && end < LAST_S {
+            self.found.end_s = self.found.end_s.max(end);
+        }
+        let (at, end) = match scope.unit {
+            TimeBase::Seconds => (start_s, end),
+            TimeBase::Beats if is_cut => {
+                (scope.beats(self.map, time), self.map.beats_at_seconds(window.to))
+            }
+            TimeBase::Beats => {
+                (scope.beats(self.map, time), scope.beats(self.map, time + duration))
+            }
+        };
+        let (at, end) = (on_grid(at).max(0.0), on_grid(end));
+        let whole = |name: &str| note.attribute(name)?.trim().parse::<u8>().ok();
+        let Some(key) = whole("key").filter(|key| *key < 128) else {
+            self.remarks.add(note, "a note without a key from 0 to 127", "is left out");
+            return Ok(None);
+        };
+        if end <= at || end > LAST {
+            let why = if end <= at { "a note without a length" } else { "a note far too late" };
+            self.remarks.add(note, why, "is left out");
+            return Ok(None);
+        }
+        if elements(note).next().is_some() {
+            self.remarks.add(note, "what moves inside a note (an expression)", "is left out");
+        }
+        let velocity = self.xml.number(note, "vel")?.unwrap_or(USUAL_VELOCITY).clamp(0.0, 1.0);
+        let it = ClipNote { at, length: length(at, end), key, velocity };
+        Ok(Some(Note { base: scope.unit, it, channel: whole("channel").unwrap_or(0) }))
     }
 
     /// Audio at its own speed: its first second plays where the timeline's zero is.
@@ -579,6 +631,23 @@ impl<'a, 'r> Reader<'a, 'r> {
     }
 }
 
+/// Times that are one place, but came there by different sums, become one number: else a note might end behind the place
+/// where the next one of its key begins, and end that one. A frame lasts much longer than a step of this grid.
+fn on_grid(time: f64) -> f64 {
+    (time * 1e9).round() / 1e9
+}
+
+/// How long a note is that begins at `at`, so that the sum of both is not behind `end`. `end` is behind `at`, both on the
+/// grid.
+fn length(at: f64, end: f64) -> f64 {
+    let mut length = on_grid(end - at);
+    // Once for the grid, and once for the rounding of the sum.
+    for _ in 0..2 {
+        length -= (at + length - end).max(0.0);
+    }
+    length
+}
+
 /// How a message shows a name that somebody else chose.
 fn cut(text: &str) -> String {
     text.chars().take(80).collect()
@@ -644,4 +713,24 @@ fn part_of(line: &[Knot], window: Window) -> Vec<Knot> {
     part.extend(inside.copied());
     part.push(edge(window.to));
     part
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_sum_of_place_and_length_is_behind_the_end() {
+        for step in 1..2000_u32 {
+            for at in [0.1, 0.7, 3.3, 1234.567_890_123, 999_998.123_456_789] {
+                let at = on_grid(at + f64::from(step) * 0.1);
+                let end = on_grid(at + f64::from(step % 7 + 1) / 7.0);
+                let length = length(at, end);
+                assert!(
+                    length > 0.0 && at + length <= end && end - (at + length) < 1e-8,
+                    "{at} {end}"
+                );
+            }
+        }
+    }
 }

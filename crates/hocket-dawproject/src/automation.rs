@@ -91,9 +91,22 @@ fn tell_left_out(xml: &Xml<'_>, points: &Element<'_>, id: Option<&str>, remarks:
     let what = match parameter {
         Some(parameter) => format!("automation of {}", crate::xml::called(&parameter)),
         None if id.is_some() => "automation of a parameter that is not there".to_owned(),
-        None => "automation of an expression".to_owned(),
+        None => automation_of_expression(points),
     };
     remarks.add(points, what, "is left out");
+}
+
+fn automation_of_expression(points: &Element<'_>) -> String {
+    let target = child(points, "Target");
+    let of =
+        |name: &str| target.and_then(|target| target.attribute(name)).map(crate::media::shortened);
+    match (of("expression"), of("controller")) {
+        (Some(expression), Some(number)) if expression == "channelController" => {
+            format!("automation of the MIDI controller {number}")
+        }
+        (Some(expression), _) => format!("automation of the expression '{expression}'"),
+        (None, _) => "automation of an expression".to_owned(),
+    }
 }
 
 fn lane_target(moved: Moved) -> LaneTarget {

@@ -152,6 +152,15 @@ impl Scope {
         }
     }
 
+    /// Where in the song a place of this timeline is heard, in beats.
+    pub(crate) fn beats(&self, map: &TempoMap, place: f64) -> f64 {
+        match self.unit {
+            TimeBase::Beats if self.origin_s == 0.0 => place - self.zero,
+            TimeBase::Beats => map.beats_at_seconds(self.origin_s) + (place - self.zero),
+            TimeBase::Seconds => map.beats_at_seconds(self.seconds(map, place)),
+        }
+    }
+
     /// The same timeline with its content counted in another unit.
     pub(crate) fn in_unit(&self, map: &TempoMap, unit: TimeBase) -> Scope {
         match unit == self.unit {

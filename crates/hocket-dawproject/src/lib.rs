@@ -12,7 +12,7 @@
 //! - `clock`: tempos, time signatures, places of timelines
 //! - `channels`: tracks and channels
 //! - `media`: audio files and states of plug-ins, and `stretch`: those of another speed
-//! - `arrangement`: timelines as clips
+//! - `arrangement`: timelines as clips and notes
 //! - `levels`: units
 //! - `devices`: effects, and `plugins`: those that are plug-ins
 //! - `mixer`: strips, outputs and sends
@@ -50,7 +50,6 @@ mod mixer;
 mod automation;
 
 use archive::Archive;
-pub use arrangement::Note;
 use automation::Targets;
 use channels::Channels;
 use media::{Files, MediaTable};
@@ -114,8 +113,6 @@ pub struct Imported {
     pub remarks: Vec<String>,
     /// What the audio files say of themselves, by path.
     pub facts: HashMap<PathBuf, AudioFacts>,
-    /// The notes of each track, in the song's seconds. No session plays notes yet.
-    pub notes: Vec<(String, Vec<Note>)>,
     /// How many devices are not played.
     pub replaced: usize,
 }
@@ -161,18 +158,17 @@ fn read(
         let xml = Xml::new(&text, &document);
         build(&xml, &document.root_element(), files, how)?
     };
-    let Built { mut session, remarks, media, notes, replaced } = built;
+    let Built { mut session, remarks, media, replaced } = built;
     session.name = stem.chars().take(LONGEST_NAME).collect();
     let remarks = remarks.lines(&text);
     let loaded = Loaded::foreign(session, Vec::new(), text, media.spans);
-    Ok(Imported { loaded, remarks, facts: media.facts, notes, replaced })
+    Ok(Imported { loaded, remarks, facts: media.facts, replaced })
 }
 
 struct Built {
     session: Session,
     remarks: Remarks,
     media: media::Collected,
-    notes: Vec<(String, Vec<Note>)>,
     replaced: usize,
 }
 
@@ -206,6 +202,7 @@ fn build<'a>(
         catalogue: how.catalogue,
         stand_in: how.stand_in,
         clips: found.clips,
+        notes: found.notes,
         automated,
         remarks: &mut remarks,
         files: &mut table,
@@ -213,12 +210,11 @@ fn build<'a>(
     let mixed = mixer.mix(&mut session)?;
     let targets: &Targets<'_> = &mixed.targets;
     automation::lanes(xml, &found.points, targets, how.catalogue, &mut session, &mut remarks)?;
-    let notes = notes(&channels, found.notes, &mut remarks);
     tell_of_scenes(project, &mut remarks);
     let media = table.collected(&mut session);
     session.sample_rate_hz = media.rate_hz.unwrap_or(USUAL_RATE_HZ);
     session.length_s = (found.end_s > 0.0).then_some(found.end_s);
-    Ok(Built { session, remarks, media, notes, replaced: mixed.replaced })
+    Ok(Built { session, remarks, media, replaced: mixed.replaced })
 }
 
 fn check_root(xml: &Xml<'_>, project: &Element<'_>) -> Result<(), SessionError> {
@@ -251,28 +247,6 @@ fn arrangement<'a>(
         Some(arrangement) => reader.read(&arrangement),
         None => Ok(reader.nothing()),
     }
-}
-
-fn notes(
-    channels: &Channels<'_>,
-    found: HashMap<usize, Vec<Note>>,
-    remarks: &mut Remarks,
-) -> Vec<(String, Vec<Note>)> {
-    let mut found: Vec<(usize, Vec<Note>)> = found.into_iter().collect();
-    found.sort_by_key(|(channel, _)| *channel);
-    let mut named = Vec::with_capacity(found.len());
-    for (channel, mut notes) in found {
-        let channel = &channels.all[channel];
-        notes.sort_by(|a, b| a.start_s.total_cmp(&b.start_s).then(a.key.cmp(&b.key)));
-        let count = match notes.len() {
-            1 => "1 note".to_owned(),
-            count => format!("{count} notes"),
-        };
-        let what = format!("{count} of {}:", xml::called(&channel.owner));
-        remarks.add(&channel.owner, what, "Hocket plays no notes yet");
-        named.push((channel.name.clone(), notes));
-    }
-    named
 }
 
 /// Scenes hold clips for a launcher, which Hocket does not have. Empty ones are not worth a word.

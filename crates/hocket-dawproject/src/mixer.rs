@@ -1,14 +1,16 @@
 //! Channels become strips: tracks, groups, returns and the master, with their routes and sends.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use hocket_plan::session::{
-    Clip, Destination, EffectAt, Group, GroupId, Return, ReturnId, Send, SendAt, Session, Strip,
-    StripId, Tap, Track,
+    Clip, ClipNote, Destination, EffectAt, Group, GroupId, NoteClip, NoteSource, Return, ReturnId,
+    Send, SendAt, Session, Strip, StripId, Tap, Track,
 };
 use hocket_plan::{Effect, EffectCatalogue};
+use hocket_time::TimeBase;
 
 use crate::ImportError;
+use crate::arrangement::Note;
 use crate::automation::{Moved, Targets};
 use crate::channels::{Channel, Channels, Role};
 use crate::devices::{Chain, Devices, MAX_PARTS, too_many};
@@ -44,6 +46,7 @@ pub(crate) struct Mixer<'a, 'r> {
     pub catalogue: &'r dyn EffectCatalogue,
     pub stand_in: &'r [Effect],
     pub clips: HashMap<usize, Vec<Clip>>,
+    pub notes: HashMap<usize, Vec<Note>>,
     /// Ids of parameters that points move.
     pub automated: HashSet<&'a str>,
     pub remarks: &'r mut Remarks,
@@ -76,14 +79,7 @@ impl<'a> Mixer<'a, '_> {
         self.play(&kinds, session);
         if session.tracks.is_empty() {
             // A session has a track; a project may have returns and a master only.
-            let (strip, output) = (Strip::new("empty"), Destination::Master);
-            session.tracks.push(Track {
-                strip,
-                output,
-                clips: Vec::new(),
-                input: None,
-                notes: Vec::new(),
-            });
+            session.tracks.push(track(Strip::new("empty"), Destination::Master));
         }
         self.name(session);
         Ok(mixed)
@@ -289,13 +285,7 @@ impl<'a> Mixer<'a, '_> {
             let output = Destination::Master;
             match id {
                 StripId::Track(_) => {
-                    session.tracks.push(Track {
-                        strip,
-                        output,
-                        clips: Vec::new(),
-                        input: None,
-                        notes: Vec::new(),
-                    });
+                    session.tracks.push(track(strip, output));
                 }
                 StripId::Group(_) => session.groups.push(Group { strip, output }),
                 StripId::Return(_) => session.returns.push(Return { strip, output }),
@@ -446,51 +436,61 @@ impl<'a> Mixer<'a, '_> {
         Ok(())
     }
 
-    /// Clips. Only tracks have some, so a group or a return gets a track of its own for them.
+    /// Clips and notes. Only tracks have some, so a group or a return gets a track of its own for them.
     fn play(&mut self, kinds: &[Kind], session: &mut Session) {
-        let mut clips: Vec<(usize, Vec<Clip>)> =
-            std::mem::take(&mut self.clips).into_iter().collect();
-        clips.sort_by_key(|(channel, _)| *channel);
-        for (channel, clips) in clips {
+        let mut clips = std::mem::take(&mut self.clips);
+        let mut notes = std::mem::take(&mut self.notes);
+        let with_some: BTreeSet<usize> = clips.keys().chain(notes.keys()).copied().collect();
+        for channel in with_some {
             let Kind::Strip(id) = kinds[channel] else { continue };
-            let name = format!("{} clips", self.channel(channel).name);
-            match id {
-                StripId::Track(index) => session.tracks[index].clips = clips,
-                StripId::Group(index) => {
-                    let output = Destination::Group(GroupId(index));
-                    let strip = Strip::new(name);
-                    session.tracks.push(Track {
-                        strip,
-                        output,
-                        clips,
-                        input: None,
-                        notes: Vec::new(),
-                    });
-                }
-                StripId::Master => {
-                    let (strip, output) = (Strip::new(name), Destination::Master);
-                    session.tracks.push(Track {
-                        strip,
-                        output,
-                        clips,
-                        input: None,
-                        notes: Vec::new(),
-                    });
-                }
-                StripId::Return(index) => {
-                    let mut strip = Strip::new(name);
-                    let (to, tap) = (ReturnId(index), Tap::PostFader);
-                    strip.sends.push(Send { to, gain_db: 0.0, tap, feedback: false });
-                    let output = Destination::Group(sink_of(session));
-                    session.tracks.push(Track {
-                        strip,
-                        output,
-                        clips,
-                        input: None,
-                        notes: Vec::new(),
-                    });
+            let played = match id {
+                StripId::Track(index) => index,
+                id => self.feeder(channel, id, session),
+            };
+            session.tracks[played].clips = clips.remove(&channel).unwrap_or_default();
+            let Some(notes) = notes.remove(&channel) else { continue };
+            self.tell_of_notes(channel, &notes, &strip_mut(session, id).chain);
+            session.tracks[played].notes = note_clips(notes);
+            if !matches!(id, StripId::Track(_)) {
+                let chain = strip_mut(session, id).chain.iter_mut();
+                for effect in chain.filter(|effect| self.catalogue.has_event_input(&effect.kind)) {
+                    effect.events = Some(StripId::Track(played));
                 }
             }
+        }
+    }
+
+    /// The track with what a channel plays that is none.
+    fn feeder(&self, channel: usize, id: StripId, session: &mut Session) -> usize {
+        let mut strip = Strip::new(format!("{} clips", self.channel(channel).name));
+        let output = match id {
+            StripId::Group(index) => Destination::Group(GroupId(index)),
+            StripId::Return(index) => {
+                let (to, tap) = (ReturnId(index), Tap::PostFader);
+                strip.sends.push(Send { to, gain_db: 0.0, tap, feedback: false });
+                Destination::Group(sink_of(session))
+            }
+            StripId::Track(_) | StripId::Master => Destination::Master,
+        };
+        session.tracks.push(track(strip, output));
+        session.tracks.len() - 1
+    }
+
+    fn tell_of_notes(&mut self, channel: usize, notes: &[Note], chain: &[Effect]) {
+        let owner = self.channel(channel).owner;
+        let some = |count: usize| {
+            let notes = if count == 1 { "note" } else { "notes" };
+            format!("{count} {notes} of {}", called(&owner))
+        };
+        if !chain.iter().any(|effect| self.catalogue.has_event_input(&effect.kind)) {
+            let what = format!("{}:", some(notes.len()));
+            self.remarks.add(&owner, what, NO_INSTRUMENT);
+            return;
+        }
+        let elsewhere = notes.iter().filter(|note| note.channel != 0).count();
+        if elsewhere > 0 {
+            let what = format!("{} with a MIDI channel other than the first:", some(elsewhere));
+            self.remarks.add(&owner, what, "the instrument receives them on the first one");
         }
     }
 
@@ -523,6 +523,26 @@ impl<'a> Mixer<'a, '_> {
             strip.name = name;
         }
     }
+}
+
+/// Why notes are silent, and what helps.
+const NO_INSTRUMENT: &str = "silent, because no effect there plays notes; convert the project, and give the track one that does, such as synth";
+
+fn track(strip: Strip, output: Destination) -> Track {
+    Track { strip, output, clips: Vec::new(), input: None, notes: Vec::new() }
+}
+
+/// Notes in beats and those in seconds, each in the order of their times.
+fn note_clips(mut notes: Vec<Note>) -> Vec<NoteClip> {
+    notes.sort_by(|a, b| a.it.at.total_cmp(&b.it.at).then(a.it.key.cmp(&b.it.key)));
+    let clip = |base: TimeBase| {
+        let own = notes.iter().filter(|note| note.base == base).map(|note| note.it);
+        let own: Vec<ClipNote> = own.collect();
+        let source = NoteSource::Written(own.into());
+        NoteClip { base, start: 0.0, length: None, chase: true, source }
+    };
+    let clips = [TimeBase::Beats, TimeBase::Seconds].into_iter().map(clip);
+    clips.filter(|clip| !clip.is_empty()).collect()
 }
 
 fn output_span(channel: &Channel<'_>) -> std::ops::Range<usize> {

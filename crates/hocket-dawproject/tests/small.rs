@@ -135,6 +135,19 @@ fn warps_at_another_speed_play_a_new_file() {
 }
 
 #[test]
+fn lanes_of_midi_controllers_are_told_by_name() {
+    let lane = |target: &str| {
+        format!("<Points><Target {target}/><RealPoint time=\"0\" value=\"0\"/></Points>")
+    };
+    let inside = lane("expression=\"channelController\" channel=\"0\" controller=\"7\"")
+        + &lane("expression=\"pitchBend\" channel=\"0\"");
+    let remarks = Made::project(&song(ONE, &lanes(&inside))).read().remarks.join("\n");
+    for word in ["the MIDI controller 7 is left out", "the expression 'pitchBend' is left out"] {
+        assert!(remarks.contains(word), "{word}: {remarks}");
+    }
+}
+
+#[test]
 fn tempos_move_clips_in_beats_and_not_those_in_seconds() {
     let clips_at = |unit: &str| {
         format!(
@@ -299,21 +312,6 @@ fn devices_become_effects_and_plug_ins_are_told() {
     for word in ["VST3 plug-in 'Some Reverb'", "noise gate", "beyond the range"] {
         assert!(all.contains(word), "{word}: {all}");
     }
-}
-
-#[test]
-fn notes_are_kept_and_told() {
-    let inside = "<Clips><Clip time=\"4\" duration=\"4\" loopStart=\"0\" loopEnd=\"2\"><Notes>\
-        <Note time=\"1\" duration=\"4\" channel=\"2\" key=\"64\" vel=\"0.5\"/><Note time=\"0\" duration=\"1\" channel=\"0\" key=\"60\"/>\
-        </Notes></Clip></Clips>";
-    let imported = Made::project(&song(ONE, &lanes(inside))).read();
-    let (name, notes) = &imported.notes[0];
-    assert_eq!(name, "one");
-    let told: Vec<(f64, f64, u8)> = notes.iter().map(|n| (n.start_s, n.length_s, n.key)).collect();
-    // A note ends with its lap.
-    assert_eq!(told, [(2.0, 0.5, 60), (2.5, 0.5, 64), (3.0, 0.5, 60), (3.5, 0.5, 64)]);
-    assert_eq!(imported.loaded.session.length_s, Some(4.0));
-    assert!(imported.remarks[0].contains("4 notes of 'one'"), "{:?}", imported.remarks);
 }
 
 #[test]
