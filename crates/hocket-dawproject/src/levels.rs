@@ -51,7 +51,7 @@ impl Convert {
 }
 
 /// What a parameter is, which with its unit says how it becomes a value of a session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Quantity {
     /// Of a fader or a send: a linear factor unless the unit is decibels.
     Level,
@@ -66,6 +66,8 @@ pub(crate) enum Quantity {
     Ratio,
     /// It has no unit.
     Plain,
+    /// Of a plug-in: in its own unit, or a share of the range between these ends.
+    Ranged(f32, f32),
 }
 
 impl Quantity {
@@ -90,7 +92,13 @@ impl Quantity {
             (Quantity::Ratio, Some("linear")) => Convert::SAME,
             (Quantity::Ratio, Some("normalized")) => Convert::Ratio { whole: 1.0 },
             (Quantity::Ratio, _) => Convert::Ratio { whole: 100.0 },
-            (Quantity::Gain | Quantity::Frequency | Quantity::Plain, _) => Convert::SAME,
+            (Quantity::Ranged(min, max), Some("normalized")) => {
+                let (min, max) = (f64::from(min), f64::from(max));
+                Convert::Affine { factor: max - min, offset: min }
+            }
+            (Quantity::Gain | Quantity::Frequency | Quantity::Plain | Quantity::Ranged(..), _) => {
+                Convert::SAME
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hocket_dsp::{Bypass, Kind, Processor};
 use hocket_plan::graph::EffectFacts;
-use hocket_plan::{Effect, EffectCatalogue, FileRefusal, ParamSpec, Preset};
+use hocket_plan::{Effect, EffectCatalogue, FileRefusal, ParamLabel, ParamSpec, Preset};
 
 /// Makes effects that are not built in, such as plug-ins.
 ///
@@ -18,6 +18,11 @@ pub trait EffectSource: Send + Sync {
     ///
     /// Thread: control. Cost: called for each effect, lane and edit, so it looks up what is known already.
     fn params(&self, kind: &str) -> Option<Vec<ParamSpec>>;
+    /// As [`EffectCatalogue::param_labels`]. A source has none unless it says so.
+    fn param_labels(&self, kind: &str) -> Vec<ParamLabel> {
+        let _ = kind;
+        Vec::new()
+    }
     /// Whether `kind` listens to a side chain.
     fn has_side_chain(&self, kind: &str) -> bool;
     /// Whether `kind` has an event input: notes, MIDI and changes of parameters reach it.
@@ -160,6 +165,10 @@ impl EffectCatalogue for Effects {
             Some(kind) => Some(kind.params.iter().map(param_spec).collect()),
             None => self.source.as_ref()?.params(kind),
         }
+    }
+
+    fn param_labels(&self, kind: &str) -> Vec<ParamLabel> {
+        self.of_source(kind, |source| source.param_labels(kind))
     }
 
     fn has_side_chain(&self, kind: &str) -> bool {

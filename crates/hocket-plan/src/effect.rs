@@ -110,12 +110,28 @@ pub struct ParamSpec {
     pub fixed: bool,
 }
 
+/// What a plug-in itself calls one of its parameters; other programs write these names into their projects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParamLabel {
+    /// The plug-in's own number of it: a port of LV2, an id of CLAP or VST3.
+    pub id: u32,
+    /// For people.
+    pub title: String,
+    /// Whether its range depends on the sample rate, so that a share of [`ParamSpec`]'s range says nothing.
+    pub per_rate: bool,
+}
+
 /// The effect kinds that exist where the session will run.
 pub trait EffectCatalogue {
     /// The names of the kinds that come with the program, in the order in which they are documented. There may be others.
     fn kinds(&self) -> Vec<&'static str>;
     /// The parameters of `kind`, or `None` if no such kind exists.
     fn params(&self, kind: &str) -> Option<Vec<ParamSpec>>;
+    /// What a plug-in calls the parameters of `kind`, in their order; nothing for kinds that are no plug-ins.
+    fn param_labels(&self, kind: &str) -> Vec<ParamLabel> {
+        let _ = kind;
+        Vec::new()
+    }
     /// Whether `kind` listens to a side chain. None does unless the catalogue says so.
     fn has_side_chain(&self, kind: &str) -> bool {
         let _ = kind;

@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use hocket_dsp::Processor;
 use hocket_engine::EffectSource;
-use hocket_plan::{Effect, FileRefusal, ParamSpec, Preset};
+use hocket_plan::{Effect, FileRefusal, ParamLabel, ParamSpec, Preset};
 
 use super::soundfonts::SoundFonts;
 use crate::plugin::source::PLUGINS;
@@ -27,6 +27,10 @@ impl Sources {
 impl EffectSource for Sources {
     fn params(&self, kind: &str) -> Option<Vec<ParamSpec>> {
         self.of(kind).params(kind)
+    }
+
+    fn param_labels(&self, kind: &str) -> Vec<ParamLabel> {
+        self.of(kind).param_labels(kind)
     }
 
     fn has_side_chain(&self, kind: &str) -> bool {

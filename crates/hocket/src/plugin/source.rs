@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
 use hocket_dsp::Processor;
 use hocket_engine::EffectSource;
-use hocket_plan::{Effect, ParamSpec, Preset, is_plugin};
+use hocket_plan::{Effect, ParamLabel, ParamSpec, Preset, is_plugin};
 use hocket_plugins::isolate::Isolation;
 use hocket_plugins::{Catalog, Description, Param, PresetValues, Wanted};
 
@@ -61,6 +61,10 @@ impl EffectSource for Plugins {
         Some(self.find(kind)?.params.iter().map(spec).collect())
     }
 
+    fn param_labels(&self, kind: &str) -> Vec<ParamLabel> {
+        self.find(kind).map_or_else(Vec::new, |plugin| plugin.params.iter().map(label).collect())
+    }
+
     fn has_side_chain(&self, kind: &str) -> bool {
         self.find(kind).is_some_and(|plugin| plugin.layout.side_chain > 0)
     }
@@ -102,6 +106,10 @@ fn key(effect: &Effect, rate_hz: u32, is_isolated: bool) -> u64 {
     (&effect.kind, rate_hz, &effect.state, is_isolated).hash(&mut hasher);
     effect.values.iter().for_each(|value| value.to_bits().hash(&mut hasher));
     hasher.finish()
+}
+
+fn label(param: &Param) -> ParamLabel {
+    ParamLabel { id: param.id, title: param.title.clone(), per_rate: param.per_rate }
 }
 
 fn spec(param: &Param) -> ParamSpec {

@@ -441,3 +441,77 @@ fn notes_without_an_instrument_are_silent_and_play_after_an_edit() {
     std::fs::write(at("song.toml"), &edited).unwrap();
     assert!(sound(&at("song.toml")), "{edited}");
 }
+
+/// The plug-in's kind, and its parameters: name in sessions, title, id.
+fn equaliser(machine: &Machine) -> (String, Vec<(String, String, u64)>) {
+    let listed = machine.run(&["plugin", "list"]).out;
+    let line =
+        listed.lines().find(|line| line.contains("ZamEQ2")).unwrap_or_else(|| panic!("{listed}"));
+    let kind = line.split(' ').next().unwrap().to_owned();
+    let info = machine.run(&["plugin", "info", &kind, "--json"]).out;
+    let info: serde_json::Value = serde_json::from_str(&info).unwrap();
+    let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+    let params = info["params"].as_array().unwrap_or_else(|| panic!("{info}"));
+    let of = |param: &serde_json::Value| {
+        (text(&param["name"]), text(&param["title"]), param["id"].as_u64().unwrap())
+    };
+    (kind, params.iter().map(of).collect())
+}
+
+#[test]
+fn parameters_of_real_plug_ins_are_carried_in_every_format() {
+    let test = "parameters_of_real_plug_ins_are_carried_in_every_format";
+    let tone = example("audio/elec_blip.flac");
+    for (format, tag) in [("clap", "ClapPlugin"), ("vst3", "Vst3Plugin"), ("lv2", "Lv2Plugin")] {
+        if format == "lv2" && hocket_plugins::lv2::available().is_err() {
+            println!("SKIPPED {test}: no liblilv");
+            continue;
+        }
+        let Some(machine) = Machine::with_zam_in(format, test, &["ZamEQ2"]) else { continue };
+        let (kind, params) = equaliser(&machine);
+        let of = |title: &str| params.iter().find(|param| param.1 == title).unwrap();
+        let (boost, second, bandwidth, frequency) =
+            (of("Boost/Cut 1"), of("Boost/Cut 2"), of("Bandwidth 1"), of("Frequency 1"));
+        let one_track =
+            |devices: &str, points: &str| one_track(devices, points).replace("a.wav", "a.flac");
+        let device = |parameters: &str| {
+            let id = kind.split_once(':').unwrap().1;
+            format!(
+                "<{tag} deviceID=\"{id}\" name=\"EQ\" deviceRole=\"audioFX\"><Parameters>{parameters}</Parameters></{tag}>"
+            )
+        };
+        let all = format!(
+            "<RealParameter parameterID=\"{}\" unit=\"linear\" value=\"12\"/>\
+             <RealParameter name=\"Frequency 1\" unit=\"hertz\" value=\"900\"/>\
+             <RealParameter parameterID=\"{}\" unit=\"normalized\" value=\"1\"/>\
+             <RealParameter id=\"b2\" name=\"Boost/Cut 2\" parameterID=\"{}\" unit=\"normalized\" value=\"0\"/>",
+            boost.2, bandwidth.2, second.2
+        );
+        let points = "<Points unit=\"normalized\"><Target parameter=\"b2\"/>\
+            <RealPoint time=\"0\" value=\"1\" interpolation=\"linear\"/><RealPoint time=\"4\" value=\"0\"/></Points>";
+        let (_folder, path) = project(&one_track(&device(&all), points), &[("a.flac", &tone)]);
+        let (direct, text) = rendered_in_all_ways(&machine, test, &path);
+        let expected =
+            [(boost, "12.0"), (frequency, "900.0"), (bandwidth, "6.0"), (second, "-50.0")];
+        for ((name, ..), value) in expected {
+            assert!(text.contains(&format!("{name} = {value}\n")), "{name} = {value}: {text}");
+        }
+        assert!(text.contains("20.0") && text.contains("[[track.automation]]"), "{text}");
+        let (_folder, plain) = project(&one_track(&device(""), ""), &[("a.flac", &tone)]);
+        let out = machine.file("plain.wav");
+        let ran = machine.run(&["render", &plain, "-o", &out, "--format", "32f"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        assert!(std::fs::read(&out).unwrap() != std::fs::read(&direct).unwrap(), "{format}");
+        let unknown = device(
+            "<RealParameter name=\"Warp\" parameterID=\"4999\" unit=\"linear\" value=\"1\"/>",
+        );
+        let (_folder, path) = project(&one_track(&unknown, ""), &[("a.flac", &tone)]);
+        let refused = machine.run(&["check", &path, "--strict"]);
+        assert_eq!(refused.code, Some(2), "{format}");
+        assert!(
+            refused.err.contains("the parameter 'Warp' of 'EQ' is left out"),
+            "{}",
+            refused.err
+        );
+    }
+}

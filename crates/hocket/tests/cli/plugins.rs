@@ -42,15 +42,20 @@ impl Machine {
 
     /// A machine with the VST3 plug-ins of zam-plugins of these names, and nothing else.
     pub fn with_zam(test: &str, names: &[&str]) -> Option<Machine> {
+        Machine::with_zam_in("vst3", test, names)
+    }
+
+    /// A machine with the plug-ins of zam-plugins of these names in one format (`lv2`, `clap`, `vst3`), and nothing else.
+    pub fn with_zam_in(format: &str, test: &str, names: &[&str]) -> Option<Machine> {
         let machine = Machine(tempfile::tempdir().unwrap());
-        std::fs::create_dir(machine.0.path().join("vst3")).unwrap();
-        for name in names.iter().map(|name| format!("{name}.vst3")) {
-            let bundle = Path::new("/usr/lib/vst3").join(&name);
+        std::fs::create_dir(machine.0.path().join(format)).unwrap();
+        for name in names.iter().map(|name| format!("{name}.{format}")) {
+            let bundle = Path::new("/usr/lib").join(format).join(&name);
             if !bundle.exists() {
                 println!("SKIPPED {test}: no {}", bundle.display());
                 return None;
             }
-            symlink(bundle, machine.0.path().join("vst3").join(name)).unwrap();
+            symlink(bundle, machine.0.path().join(format).join(name)).unwrap();
         }
         Some(machine)
     }
