@@ -1,6 +1,6 @@
 //! Timelines: lanes, clips in clips and warps become plain clips of the session.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use hocket_plan::session::{Clip, ClipNote};
 use hocket_time::{Glide, TempoMap, TempoPoint, TimeBase};
@@ -33,6 +33,8 @@ const LAST: f64 = 1_000_000.0;
 const DRIFT_S: f64 = 0.001;
 /// ... if its speed is as near to the file's own.
 const SPEED: f64 = 0.001;
+/// Algorithms that change the pitch with the speed, as Hocket does; the first is that of a project that names none.
+const RESAMPLED: [&str; 4] = ["", "repitch", "none", "raw"];
 /// Pieces of a gliding tempo, in beats.
 const GLIDE_BEATS: f64 = 0.25;
 /// Knots of one warped clip.
@@ -116,6 +118,8 @@ pub(crate) struct Reader<'a, 'r> {
     clips: usize,
     notes: usize,
     steps: usize,
+    /// Audio that is remarked for its pitch.
+    repitched: HashSet<NodeId>,
 }
 
 impl<'a, 'r> Reader<'a, 'r> {
@@ -143,6 +147,7 @@ impl<'a, 'r> Reader<'a, 'r> {
             clips: 0,
             notes: 0,
             steps: 0,
+            repitched: HashSet::new(),
         }
     }
 
@@ -564,10 +569,24 @@ impl<'a, 'r> Reader<'a, 'r> {
         }
         let made = self.media.stretched(self.xml, media, &knots, at, self.remarks)?;
         let source = match made {
-            Some(made) => (made, window.from - begin),
+            Some(made) => {
+                self.tell_of_pitch(audio);
+                (made, window.from - begin)
+            }
             None => (media, content_at(&line, window.from)),
         };
         self.place(at, place, channel, source, window)
+    }
+
+    /// A clip at another speed that its program stretched and did not resample. Once, however often it loops.
+    fn tell_of_pitch(&mut self, audio: &Element<'a>) {
+        let algorithm = audio.attribute("algorithm").unwrap_or_default().trim();
+        let is_resampled = RESAMPLED.into_iter().any(|known| algorithm.eq_ignore_ascii_case(known));
+        if !is_resampled && self.repitched.insert(audio.id()) {
+            let what =
+                format!("a clip that keeps its pitch at another speed ('{}'):", cut(algorithm));
+            self.remarks.add(audio, what, "here its pitch changes with the speed");
+        }
     }
 
     fn place(

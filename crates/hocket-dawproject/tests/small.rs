@@ -135,6 +135,30 @@ fn warps_at_another_speed_play_a_new_file() {
 }
 
 #[test]
+fn a_clip_that_would_keep_its_pitch_is_told_once() {
+    let told = |algorithm: &str, end: f64| {
+        let audio = AUDIO.replacen("<Audio", &format!("<Audio algorithm=\"{algorithm}\""), 1);
+        let inside = format!(
+            "<Clips><Clip time=\"0\" duration=\"8\" loopStart=\"0\" loopEnd=\"2\"><Warps timeUnit=\"beats\" \
+             contentTimeUnit=\"seconds\">{audio}<Warp time=\"0\" contentTime=\"0\"/>\
+             <Warp time=\"{end}\" contentTime=\"1\"/></Warps></Clip></Clips>"
+        );
+        Made::project(&song(ONE, &lanes(&inside))).read().remarks
+    };
+    for algorithm in ["stretch", "elastique-pro"] {
+        let remarks = told(algorithm, 4.0);
+        assert_eq!(remarks.len(), 1, "{remarks:?}");
+        for word in [algorithm, "here its pitch changes with the speed", "project.xml:"] {
+            assert!(remarks[0].contains(word), "{word}: {remarks:?}");
+        }
+        assert!(told(algorithm, 2.0).is_empty(), "it plays at its own speed");
+    }
+    for algorithm in ["repitch", "Repitch", "none", ""] {
+        assert!(told(algorithm, 4.0).is_empty(), "{algorithm}");
+    }
+}
+
+#[test]
 fn lanes_of_midi_controllers_are_told_by_name() {
     let lane = |target: &str| {
         format!("<Points><Target {target}/><RealPoint time=\"0\" value=\"0\"/></Points>")
