@@ -741,7 +741,7 @@ mod tests {
     #[test]
     fn no_sum_of_place_and_length_is_behind_the_end() {
         for step in 1..2000_u32 {
-            for at in [0.1, 0.7, 3.3, 1234.567_890_123, 999_998.123_456_789] {
+            for at in [0.1, 0.7, 3.3, 1_234.567_890_123, 999_998.123_456_789] {
                 let at = on_grid(at + f64::from(step) * 0.1);
                 let end = on_grid(at + f64::from(step % 7 + 1) / 7.0);
                 let length = length(at, end);
