@@ -5,15 +5,19 @@
 //! killed process left is recognised by its free lock: [`remove_dead_parts`]. [`rename_new`] gives a file a name that
 //! nobody has. [`ScratchFolder`] is the same as a part for a folder that is needed for a while.
 //!
+//! [`StandardOutput`] is where results go, also where plug-ins print.
+//!
 //! Everything here runs on control threads. It knows no format.
 #![forbid(unsafe_code)]
 
 mod read;
+mod standard_output;
 mod output;
 mod name;
 mod scratch;
 
 pub use name::rename_new;
-pub use output::{OutputFile, is_standard_output, remove_dead_parts};
+pub use output::{OutputFile, remove_dead_parts};
 pub use read::{ReadError, is_standard_input, read_bytes, read_text};
 pub use scratch::{ScratchFolder, remove_dead_folders};
+pub use standard_output::{StandardOutput, is_standard_output};

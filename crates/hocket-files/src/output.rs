@@ -3,12 +3,12 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::name::rename_new;
+use crate::standard_output::{self, is_standard_output};
 
 /// A file that is written under a temporary name beside its target, a *part*, and takes the target's name on
 /// [`OutputFile::commit`]. Dropped before that, it removes the part. Pipes, devices and standard output are written to
@@ -34,11 +34,6 @@ static SERIAL: AtomicU32 = AtomicU32::new(0);
 
 const ENDING: &str = ".part";
 
-/// Whether this path names standard output: `-`, or one of its names in the system.
-pub fn is_standard_output(path: &Path) -> bool {
-    ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].iter().any(|name| path == Path::new(name))
-}
-
 impl OutputFile {
     /// Begins a file. Links are followed, so that a link's target is replaced and not the link itself.
     ///
@@ -46,8 +41,7 @@ impl OutputFile {
     /// The folder is missing or may not be written to, or `path` is a folder.
     pub fn create(path: &Path) -> io::Result<Self> {
         if is_standard_output(path) {
-            let file = File::from(io::stdout().as_fd().try_clone_to_owned()?);
-            return Ok(Self { file, part: None });
+            return Ok(Self { file: standard_output::file()?, part: None });
         }
         let target = match std::fs::metadata(path) {
             Ok(there) if there.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),

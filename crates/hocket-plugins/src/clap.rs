@@ -6,6 +6,7 @@
 mod events;
 #[allow(unsafe_code)]
 mod ffi;
+mod log;
 mod host;
 mod instances;
 mod main_thread;

@@ -25,6 +25,7 @@ pub mod changes;
 pub mod catalog;
 mod child;
 mod names;
+pub mod heard;
 pub mod scan;
 pub mod check;
 mod song;

@@ -20,6 +20,7 @@ mod split;
 mod trace;
 
 use clap::{Parser, Subcommand};
+use hocket_files::StandardOutput;
 
 pub use bench::BenchArgs;
 pub use check::CheckArgs;
@@ -47,7 +48,7 @@ pub use split::SplitArgs;
 pub use trace::TraceArgs;
 
 use crate::failure::{Exit, Failure};
-use crate::output::{Talk, set_talk};
+use crate::output::{Talk, set_talk, tell};
 
 /// Plays audio sessions on every core, in time, and knows which hardware threads share a core.
 #[derive(Debug, Parser)]
@@ -144,6 +145,14 @@ pub enum Command {
     Lab(crate::lab::LabArgs),
 }
 
+impl Command {
+    /// Whether this is the process of an isolated plug-in. It moves its standard streams itself, because they are the way
+    /// to its parent.
+    fn is_isolated(&self) -> bool {
+        matches!(self, Command::Plugin(args) if matches!(args.command, PluginCommand::Isolated))
+    }
+}
+
 /// Runs the command.
 ///
 /// # Errors
@@ -151,6 +160,12 @@ pub enum Command {
 pub fn run(cli: Cli) -> Result<Exit, Failure> {
     crate::written::begin();
     set_talk(cli.talk());
+    if !cli.command.is_isolated() {
+        StandardOutput::keep().map_err(|error| {
+            Failure::not_possible(format!("standard output cannot be kept for results: {error}"))
+        })?;
+    }
+    hocket_plugins::heard::listen(|kind, line| tell(format_args!("{kind}: {line}")));
     let is_silent = match &cli.command {
         Command::Machine(args) => args.restore,
         Command::Lab(args) => args.is_child(),

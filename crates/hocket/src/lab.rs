@@ -22,8 +22,10 @@ pub(crate) use args::duration;
 pub(crate) use job::RENDER_PREFIX;
 pub(crate) use run::measure_job;
 
+use std::io::LineWriter;
 use std::path::Path;
 
+use hocket_files::StandardOutput;
 use hocket_lab::store::{Store, StoreError};
 use rustix::process::{Signal, set_parent_process_death_signal};
 
@@ -52,7 +54,7 @@ pub fn run(args: &LabArgs) -> Result<Exit, Failure> {
 /// One process start of an experiment, told on standard output. It ends with its parent, and its guests end with it.
 fn child() -> Result<Exit, Failure> {
     set_parent_process_death_signal(Some(Signal::TERM)).map_err(Failure::not_possible)?;
-    let (input, output) = (std::io::stdin().lock(), std::io::stdout().lock());
+    let (input, output) = (std::io::stdin().lock(), LineWriter::new(StandardOutput));
     hocket_lab::harness::child::serve(input, output).map_err(Failure::bad_input)?;
     Ok(Exit::Done)
 }

@@ -1,10 +1,13 @@
-//! Printing and progress. Nothing else prints, so no text from elsewhere reaches a terminal as it is.
+//! Printing and progress. Nothing else of Hocket prints, so no text from elsewhere reaches a terminal as it is. What a
+//! plug-in prints to standard output goes to standard error: see [`StandardOutput::keep`].
 
 use std::fmt::Display;
 use std::io::{ErrorKind, IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
+use hocket_files::StandardOutput;
 use hocket_lab::foreign;
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -73,15 +76,21 @@ pub(crate) fn print_json(text: &str) {
 
 /// Prints rows for other programs: every byte as it is, unless a terminal reads them.
 pub(crate) fn print_rows(text: &str) {
-    match std::io::stdout().is_terminal() {
+    match StandardOutput.as_fd().is_terminal() {
         true => print(text),
         false => put(text),
     }
 }
 
 fn put(text: &str) {
-    let mut out = std::io::stdout().lock();
-    note_loss(out.write_all(text.as_bytes()).and_then(|()| out.flush()));
+    note_loss(say(text.as_bytes()));
+}
+
+/// Writes a whole message to standard output: results, and what a child process tells its parent.
+pub(crate) fn say(message: &[u8]) -> std::io::Result<()> {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _held = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    StandardOutput.write_all(message)
 }
 
 fn note_loss(printed: std::io::Result<()>) {

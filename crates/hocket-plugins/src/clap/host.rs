@@ -1,10 +1,12 @@
-//! What a CLAP plug-in may call. Each call only sets a flag, but for one that asks for tasks: that runs them.
+//! What a CLAP plug-in may call. Each call only sets a flag, but for two: one that asks for tasks runs them, and one that
+//! logs copies its line.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 use clack_extensions::audio_ports::{AudioPortRescanFlags, HostAudioPorts, HostAudioPortsImpl};
 use clack_extensions::latency::{HostLatency, HostLatencyImpl};
+use clack_extensions::log::{HostLog, HostLogImpl, LogSeverity};
 use clack_extensions::params::{
     HostParams, HostParamsImplMainThread, HostParamsImplShared, ParamClearFlags, ParamRescanFlags,
 };
@@ -15,6 +17,7 @@ use clack_extensions::thread_pool::{HostThreadPool, HostThreadPoolImpl};
 use clack_host::prelude::*;
 
 use super::ffi;
+use super::log::Log;
 use super::main_thread::{Role, as_pool, role};
 
 /// What a plug-in has asked for. Relaxed everywhere: each flag stands for itself and publishes nothing.
@@ -28,9 +31,16 @@ pub struct Flags {
     tail: AtomicBool,
     /// What the main thread has read last.
     latency: AtomicU32,
+    /// What it has logged.
+    pub log: Log,
 }
 
 impl Flags {
+    /// Whether the main thread has something to do. It takes what that is, so each block asks until then.
+    pub fn wants_main(&self) -> bool {
+        self.callback.load(Relaxed) || self.log.has_news()
+    }
+
     pub fn take_callback(&self) -> bool {
         take(&self.callback)
     }
@@ -70,6 +80,7 @@ impl HostHandlers for Hocket {
             .register::<HostThreadCheck>()
             .register::<HostAudioPorts>()
             .register::<HostLatency>()
+            .register::<HostLog>()
             .register::<HostParams>()
             .register::<HostState>()
             .register::<HostTail>()
@@ -100,6 +111,15 @@ impl HostThreadCheckImpl for OfAnyThread {
 
     fn is_audio_thread(&self) -> bool {
         role() == Role::Audio
+    }
+}
+
+impl HostLogImpl for OfAnyThread {
+    /// What only a plug-in's author wants to know is dropped.
+    fn log(&self, severity: LogSeverity, message: &str) {
+        if severity >= LogSeverity::Warning {
+            self.0.log.add(message);
+        }
     }
 }
 

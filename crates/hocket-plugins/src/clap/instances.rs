@@ -19,7 +19,8 @@ use super::ffi;
 use super::host::{Flags, Hocket, OfAnyThread, OfAudioThread, OfMainThread};
 use super::main_thread::{Role, on_main, post, role};
 use crate::LONGEST_RUN;
-use crate::description::{Param, Steps};
+use crate::description::{Format, Param, Steps};
+use crate::heard::heard;
 use crate::layout::Layout;
 use crate::names::{readable, unique};
 
@@ -113,8 +114,23 @@ pub fn make(order: &Order, values: &Values, state: Option<&[u8]>) -> Result<Voic
 pub struct Instances {
     /// Files stay loaded.
     entries: HashMap<PathBuf, PluginEntry>,
-    instances: HashMap<u64, (PluginInstance<Hocket>, Arc<Flags>)>,
+    instances: HashMap<u64, Instance>,
     next: u64,
+}
+
+/// An instance.
+struct Instance {
+    /// As in a session.
+    kind: String,
+    plugin: PluginInstance<Hocket>,
+    flags: Arc<Flags>,
+}
+
+impl Instance {
+    /// Passes on what it has logged.
+    fn tell_log(&self) {
+        self.flags.log.take_news().iter().for_each(|line| heard(&self.kind, line));
+    }
 }
 
 impl Instances {
@@ -182,32 +198,44 @@ impl Instances {
         let pool = instance.plugin_handle().get_extension::<PluginThreadPool>();
         self.next += 1;
         let number = self.next;
-        self.instances.insert(number, (instance, Arc::clone(&flags)));
+        let kind = Format::Clap.kind(&order.id);
+        let made = Instance { kind, plugin: instance, flags: Arc::clone(&flags) };
+        made.tell_log();
+        self.instances.insert(number, made);
         Ok(Voice { number, processor: Some(processor.into()), flags, facts, latency, tail, pool })
     }
 
     /// Deactivates and destroys an instance.
     pub fn end(&mut self, number: u64, processor: Option<PluginAudioProcessor<Hocket>>) {
-        let Some((mut instance, _)) = self.instances.remove(&number) else { return };
+        let Some(mut instance) = self.instances.remove(&number) else { return };
         if let Some(processor) = processor {
             // Its audio thread is gone, so this one takes the role.
             let stopped = super::main_thread::as_audio(|| processor.into_stopped());
-            instance.deactivate(stopped);
+            instance.plugin.deactivate(stopped);
+        }
+        instance.tell_log();
+        match instance.flags.log.more() {
+            0 => {}
+            1 => heard(&instance.kind, "one more line, which is not shown"),
+            more => heard(&instance.kind, &format!("{more} more lines, which are not shown")),
         }
     }
 
     /// Does what the plug-in asked for, and reads its latency again.
     pub fn call(&mut self, number: u64) {
-        if let Some((instance, flags)) = self.instances.get_mut(&number) {
-            instance.call_on_main_thread_callback();
-            flags.set_latency(latency(instance));
+        if let Some(instance) = self.instances.get_mut(&number) {
+            if instance.flags.take_callback() {
+                instance.plugin.call_on_main_thread_callback();
+                instance.flags.set_latency(latency(&mut instance.plugin));
+            }
+            instance.tell_log();
         }
     }
 
     /// The state of an instance; `None`: it has none beside its parameters.
     pub fn save(&mut self, number: u64) -> Result<Option<Vec<u8>>, String> {
-        let (instance, _) = self.instances.get_mut(&number).ok_or("the plug-in is gone")?;
-        let handle = instance.plugin_handle();
+        let instance = self.instances.get_mut(&number).ok_or("the plug-in is gone")?;
+        let handle = instance.plugin.plugin_handle();
         let Some(state) = handle.get_extension::<PluginState>() else { return Ok(None) };
         let mut bytes = Vec::new();
         state.save(&handle, &mut bytes).map_err(|error| error.to_string())?;

@@ -157,7 +157,7 @@ impl ClapProcessor {
             main.events_lost(lost);
         }
         for voice in &mut self.voices {
-            if voice.flags.take_callback() {
+            if voice.flags.wants_main() {
                 main.call();
             }
             if voice.flags.take_restart() {
@@ -265,7 +265,7 @@ impl Processor for ClapProcessor {
         let side = Side { order: self.order.clone(), facts, numbers };
         let mut main = host.main_side(Box::new(side));
         // The plug-in may have asked while it was made.
-        if self.voices.iter().any(|voice| voice.flags.take_callback()) {
+        if self.voices.iter().any(|voice| voice.flags.wants_main()) {
             main.call();
         }
         self.main = Some(main);

@@ -321,10 +321,9 @@ fn end_with(parent: i32) -> Result<(), Failure> {
 }
 
 fn say(message: &Message) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
-    serde_json::to_writer(&mut out, message)?;
-    writeln!(out)?;
-    out.flush()
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    crate::output::say(&line)
 }
 
 /// What the preview disturber reads, if the session names a file for it.

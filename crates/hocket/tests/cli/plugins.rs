@@ -396,6 +396,70 @@ fn a_plug_in_is_checked() {
     assert_eq!(ran.code, Some(i32::from(failed.count() > 0)));
 }
 
+/// The plug-in prints lines that look like those of Hocket's own processes.
+#[test]
+fn what_a_plug_in_prints_reaches_no_result() {
+    let test = "what_a_plug_in_prints_reaches_no_result";
+    let Some(machine) = Machine::with_test_clap(test, "prints") else { return };
+    let (folder, session) = one_track("[[track.effect]]\nkind = \"clap:test.hocket.gain\"\n");
+    let ran = |args: &[&str]| {
+        let ran = machine.command(args).output().unwrap();
+        let err = String::from_utf8_lossy(&ran.stderr).into_owned();
+        assert_eq!(ran.status.code(), Some(0), "{err}");
+        assert!(err.contains("{\"ends\":null}\na plug-in that prints\n"), "{args:?}: {err}");
+        ran.stdout
+    };
+    let link = folder.path().join("out.wav").display().to_string();
+    symlink("/dev/stdout", &link).unwrap();
+    let render = |output: &str| ran(&["render", &session, "-o", output, "--to", "0.1"]);
+    let first = render("-");
+    assert!(first.starts_with(b"RIFF"), "{}", String::from_utf8_lossy(&first[..40]));
+    for output in ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "/proc/thread-self/fd/1", &link] {
+        assert!(render(output) == first, "{output}");
+    }
+    let input = example("audio/drum_snare_hard.flac");
+    let input = input.to_str().unwrap();
+    let sound = ran(&["plugin", "render", "clap:test.hocket.gain", "-i", input, "-o", "-"]);
+    assert!(sound.starts_with(b"RIFF"));
+    let play = ["play", &session, "--length", "0.1", "--priority", "0", "--json"];
+    let json: serde_json::Value = serde_json::from_slice(&ran(&play)).unwrap();
+    assert!(json["blocks"].is_number(), "{json}");
+}
+
+/// Each start of a bench is a process that speaks with its parent over standard output.
+#[test]
+fn a_bench_understands_its_processes_although_a_plug_in_prints() {
+    let test = "a_bench_understands_its_processes_although_a_plug_in_prints";
+    let Some(machine) = Machine::with_test_clap(test, "prints") else { return };
+    let (_folder, session) = one_track("[[track.effect]]\nkind = \"clap:test.hocket.gain\"\n");
+    let bench = ["bench", &session, "--blocks", "40", "--policy", "all", "--priority", "0"];
+    let ran = machine.run(&[&bench[..], &["--workers", "1", "--json"]].concat());
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let json: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert!(json["format"].as_str().unwrap().starts_with("hocket-bench/"), "{}", ran.out);
+}
+
+#[test]
+fn what_a_plug_in_logs_in_every_block_is_shown_three_times_and_counted() {
+    let test = "what_a_plug_in_logs_in_every_block_is_shown_three_times_and_counted";
+    let Some(machine) = Machine::with_test_clap(test, "errs") else { return };
+    let (_folder, session) = one_track("[[track.effect]]\nkind = \"clap:test.hocket.gain\"\n");
+    let output = machine.file("out.wav");
+    let render = ["render", &session, "-o", &output, "--frames", "100", "--to", "0.04"];
+    let ran = machine.run(&render);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let lines: Vec<&str> = ran
+        .err
+        .lines()
+        .filter_map(|line| line.strip_prefix("hocket: clap:test.hocket.gain: "))
+        .collect();
+    // It fails nine times.
+    assert_eq!(lines.len(), 4, "{}", ran.err);
+    assert!(lines[1] == lines[0] && lines[2] == lines[0], "{}", ran.err);
+    assert_eq!(lines[3], "6 more lines, which are not shown");
+    assert!(!ran.err.contains("CLAP_PLUGIN_ERROR"), "{}", ran.err);
+}
+
 #[test]
 fn blocks_that_a_plug_in_fails_to_process_are_counted_with_its_name() {
     let test = "blocks_that_a_plug_in_fails_to_process_are_counted_with_its_name";

@@ -5,6 +5,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
@@ -13,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use std::time::{Duration, Instant};
 
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
+use hocket_files::StandardOutput;
 use ratatui::backend::CrosstermBackend;
 use ratatui::{Frame, Terminal};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -38,8 +40,8 @@ static TERMINAL: Mutex<Option<Arc<File>>> = Mutex::new(None);
 /// Whether there is a terminal to draw on: one that shows pictures and that this process may use now.
 pub(in crate::play) fn is_possible() -> bool {
     let usable = std::env::var("TERM").is_ok_and(|name| !name.is_empty() && name != "dumb");
-    let (input, output) = (io::stdin(), io::stdout());
-    let is_terminal = input.is_terminal() && output.is_terminal();
+    let input = io::stdin();
+    let is_terminal = input.is_terminal() && StandardOutput.as_fd().is_terminal();
     // A background process that touches the terminal's modes is stopped by the system.
     usable && is_terminal && tcgetpgrp(&input).is_ok_and(|foreground| foreground == getpgrp())
 }
@@ -129,7 +131,7 @@ fn hold_panics() {
 /// The terminal of the standard output, by a description of its own: one that never blocks, while those of other
 /// programs on the terminal stay as they are.
 fn open() -> io::Result<File> {
-    let name = ttyname(io::stdout(), Vec::new())?;
+    let name = ttyname(StandardOutput, Vec::new())?;
     let path = PathBuf::from(std::ffi::OsStr::from_bytes(name.as_bytes()));
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits();
     OpenOptions::new().write(true).custom_flags(flags as i32).open(path)
