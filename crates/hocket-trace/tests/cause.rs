@@ -247,9 +247,22 @@ fn the_plan_does_not_fit() {
     let mut late = slow_vocals(900);
     late.estimates_ns[1] = (860 * US) as f64;
     late.expected_ns = (1170 * US) as f64;
-    check(&late, Cause::Overload, 170, &["the plan needs 1170 µs in a period of 1000 µs"]);
+    let needs =
+        "the plan needs 1170 µs in a period of 1000 µs; the dearest unit is vocals with 860 µs";
+    check(&late, Cause::Overload, 170, &[needs]);
     late.expected_ns = f64::NAN;
     check(&late, Cause::Overload, 140, &[]);
+    // Nothing is said of a unit without a name or without a time.
+    for known in [false, true] {
+        let mut late = late.clone();
+        late.expected_ns = (1170 * US) as f64;
+        match known {
+            true => late.trace.unit_names.clear(),
+            false => late.estimates_ns.fill(f64::NAN),
+        }
+        let found = explain(&late).expect("late");
+        assert!(!found.text.contains("dearest"), "{}", found.text);
+    }
 }
 
 #[test]

@@ -274,12 +274,24 @@ impl<'a> Losses<'a> {
         entered
     }
 
+    /// The unit of the block with the longest expected time, if units have a name and a time. Of two equal ones, the first.
+    fn dearest_unit(&self) -> Option<(&'a str, i64)> {
+        let names = self.evidence.trace.unit_names.iter().map(String::as_str);
+        let known = names.zip(&self.evidence.estimates_ns);
+        let known = known.filter_map(|(name, ns)| Some((name, known_ns(*ns)?)));
+        known.min_by_key(|(_, ns)| std::cmp::Reverse(*ns))
+    }
+
     /// A plan that takes longer than the period cannot be in time.
     fn overload(&mut self, shifted: i64) {
         let work = self.work_ns() - shifted;
         let need = work.max(known_ns(self.evidence.expected_ns).unwrap_or(0));
         let period = sane(self.evidence.trace.deadline_ns);
-        let detail = format!("{} in a period of {}", us(need), us(period));
+        let dearest = self
+            .dearest_unit()
+            .map(|(name, ns)| format!("; the dearest unit is {name} with {}", us(ns)));
+        let detail =
+            format!("{} in a period of {}{}", us(need), us(period), dearest.unwrap_or_default());
         self.enter(Cause::Overload, need.saturating_sub(period), "the plan".into(), detail);
     }
 }
