@@ -66,7 +66,7 @@ pub use error::{Place, SessionError};
 pub use foreign::ForeignText;
 pub use json_schema::json_schema;
 pub use media::{MediaCheck, MediaRefusal, MediaUse};
-pub use midi_file::load_midi;
+pub use midi_file::{MidiSong, load_midi, read_midi};
 pub use mistakes::SessionErrors;
 pub use source::MAX_BYTES as MAX_FILE_BYTES;
 use source::{Source, What};

@@ -1,4 +1,4 @@
-//! A MIDI file as a session of its own: a track for each channel.
+//! A MIDI file as a session of its own, with a track for each channel, or as notes for one instrument.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,6 +21,29 @@ const CHANNELS: u8 = 16;
 /// The channel of drums, from 0.
 const DRUMS: u8 = 9;
 
+/// What a MIDI file plays.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MidiSong {
+    /// All messages of all channels, in the file's own tempos.
+    pub notes: NoteClip,
+    /// To the last message, and as long as the last notes may sound.
+    pub length_s: f64,
+    /// What a user ought to know, the file's name included.
+    pub warnings: Vec<String>,
+}
+
+/// Reads a standard MIDI file for one instrument, which gets the messages of all channels.
+///
+/// Thread: control; does file I/O.
+///
+/// # Errors
+/// [`SessionError`]: the file cannot be read, is no MIDI file, or has no notes.
+pub fn read_midi(path: &Path) -> Result<MidiSong, SessionError> {
+    let (messages, warnings) = messages_of(path)?;
+    let length_s = length_s(&messages);
+    Ok(MidiSong { notes: clip(path, None, messages.into()), length_s, warnings })
+}
+
 /// Reads a standard MIDI file. Each channel with notes becomes a track with `instrument` and all its messages, in the
 /// file's own tempos. So the channels play beside each other on the workers.
 ///
@@ -29,6 +52,30 @@ const DRUMS: u8 = 9;
 /// # Errors
 /// [`SessionError`]: the file cannot be read, is no MIDI file, or has no notes.
 pub fn load_midi(path: &Path, instrument: &Effect) -> Result<Loaded, SessionError> {
+    let (all, warnings) = messages_of(path)?;
+    let tracks: Vec<Track> = (0..CHANNELS)
+        .filter_map(|channel| {
+            let of_channel = |found: &&ClipMessage| found.message.bytes()[0] & 0xf == channel;
+            let messages: Arc<[ClipMessage]> = all.iter().filter(of_channel).copied().collect();
+            messages.iter().any(begins_note).then(|| track(path, instrument, channel, messages))
+        })
+        .collect();
+    let session = Session {
+        name: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+        length_s: Some(length_s(&all)),
+        tracks,
+        ..Session::default()
+    };
+    Ok(Loaded::foreign(session, warnings, ForeignText::new(path, String::new()), Vec::new()))
+}
+
+fn length_s(messages: &[ClipMessage]) -> f64 {
+    let end_s = messages.last().map_or(0.0, |message| message.at);
+    (end_s + TAIL_S).min(MAX_S)
+}
+
+/// The messages of a file that has notes, and what is wrong with it.
+fn messages_of(path: &Path) -> Result<(Vec<ClipMessage>, Vec<String>), SessionError> {
     const REMEDY: &str = "name a standard MIDI file (.mid), or export it again";
     let wrong = |cause: String, remedy: String| SessionError::of_file(path, cause, remedy);
     let openable = Folders::default().openable(path, true);
@@ -49,23 +96,9 @@ pub fn load_midi(path: &Path, instrument: &Effect) -> Result<Loaded, SessionErro
         let cause = format!("it has {} notes and messages", all.len());
         return Err(wrong(cause, format!("use a file with at most {MAX_NOTES}")));
     }
-    let tracks: Vec<Track> = (0..CHANNELS)
-        .filter_map(|channel| {
-            let of_channel = |found: &&ClipMessage| found.message.bytes()[0] & 0xf == channel;
-            let messages: Arc<[ClipMessage]> = all.iter().filter(of_channel).copied().collect();
-            messages.iter().any(begins_note).then(|| track(path, instrument, channel, messages))
-        })
-        .collect();
-    if tracks.is_empty() {
+    if !all.iter().any(begins_note) {
         return Err(wrong("it has no notes".to_owned(), REMEDY.to_owned()));
     }
-    let end_s = all.last().map_or(0.0, |message| message.at);
-    let session = Session {
-        name: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
-        length_s: Some((end_s + TAIL_S).min(MAX_S)),
-        tracks,
-        ..Session::default()
-    };
     let mut warnings = Vec::new();
     if !is_whole {
         warnings.push(format!(
@@ -73,7 +106,7 @@ pub fn load_midi(path: &Path, instrument: &Effect) -> Result<Loaded, SessionErro
             path.display()
         ));
     }
-    Ok(Loaded::foreign(session, warnings, ForeignText::new(path, String::new()), Vec::new()))
+    Ok((all.to_vec(), warnings))
 }
 
 fn begins_note(message: &ClipMessage) -> bool {
@@ -81,15 +114,6 @@ fn begins_note(message: &ClipMessage) -> bool {
 }
 
 fn track(path: &Path, instrument: &Effect, channel: u8, messages: Arc<[ClipMessage]>) -> Track {
-    let file = MidiFile { path: path.to_owned(), track: None, channel: Some(channel), messages };
-    let notes = NoteClip {
-        base: TimeBase::Seconds,
-        start: 0.0,
-        length: None,
-        // A drum that was struck before does not strike again.
-        chase: channel != DRUMS,
-        source: NoteSource::File(file),
-    };
     let name = match channel {
         DRUMS => "channel 10 (drums)".to_owned(),
         _ => format!("channel {}", channel + 1),
@@ -99,6 +123,22 @@ fn track(path: &Path, instrument: &Effect, channel: u8, messages: Arc<[ClipMessa
         output: Destination::Master,
         clips: Vec::new(),
         input: None,
-        notes: vec![notes],
+        notes: vec![clip(path, Some(channel), messages)],
+    }
+}
+
+fn clip(path: &Path, channel: Option<u8>, messages: Arc<[ClipMessage]>) -> NoteClip {
+    NoteClip {
+        base: TimeBase::Seconds,
+        start: 0.0,
+        length: None,
+        // A drum that was struck before does not strike again.
+        chase: channel != Some(DRUMS),
+        source: NoteSource::File(MidiFile {
+            path: path.to_owned(),
+            track: None,
+            channel,
+            messages,
+        }),
     }
 }

@@ -1,6 +1,7 @@
 //! `hocket plugin`.
 
 mod check;
+mod input;
 pub(crate) mod isolated;
 mod render;
 mod save;

@@ -21,7 +21,7 @@ pub enum PluginCommand {
     List(ListArgs),
     /// Describes a plug-in: parameters, ports, latency, state.
     Info(InfoArgs),
-    /// Runs a plug-in on an audio file.
+    /// Runs a plug-in on an audio file, or an instrument on a MIDI file.
     Render(RunArgs),
     /// Writes the state of a plug-in to a file that sessions can name.
     Save(SaveArgs),
@@ -78,14 +78,15 @@ pub struct InfoArgs {
 Examples:
   hocket plugin render lv2:http://drobilla.net/plugins/mda/Overdrive -i in.wav -o out.wav --set drive=0.5
   hocket plugin render lv2:http://drobilla.net/plugins/mda/Leslie -i in.wav -o out.wav --preset Fast
+  hocket plugin render lv2:http://drobilla.net/plugins/mda/EPiano -i song.mid -o out.wav
 
-The plug-in runs as in a session. The output is as long as the input; with a latency, it begins that much later. A file
-of one channel plays on both sides.")]
+The plug-in runs as in a session. With a latency, the output begins that much later. An audio file of one channel plays on
+both sides. Of a MIDI file (.mid), the plug-in gets the notes and controllers of all channels.")]
 pub struct RunArgs {
     /// lv2:URI, clap:ID or vst3:ID, as `hocket plugin list` prints it.
     #[arg(value_name = "KIND")]
     pub kind: String,
-    /// The audio file that goes in.
+    /// The audio file or MIDI file (.mid) that goes in.
     #[arg(short, long, value_name = "FILE")]
     pub input: PathBuf,
     /// The audio file to write: .wav or .flac. `-` writes WAV to standard output.
@@ -94,6 +95,13 @@ pub struct RunArgs {
     /// How it starts.
     #[command(flatten)]
     pub start: StartArgs,
+    /// Length in seconds [default: the audio file's, or the MIDI file's and 3 seconds more]. Behind an audio file there is
+    /// silence, into which the plug-in may sound on.
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
+    pub length: Option<f64>,
+    /// Sample rate in Hz for a MIDI file [default: 48000]. An audio file has its own.
+    #[arg(long, value_name = "HZ")]
+    pub rate: Option<u32>,
     /// Sample format; FLAC holds 16 or 24 bits.
     #[arg(long, value_enum, default_value_t = FormatArg::Pcm24)]
     pub format: FormatArg,

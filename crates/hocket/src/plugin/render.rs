@@ -3,16 +3,18 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use hocket_engine::{
-    Block, Edge, Engine, EventPorts, Graph, GraphEditor, Node, NodeKind, Policy, Ports, Processor,
-    ScheduleKind, Seat, Seating, Seats, Settings, SiblingPolicy, Strategy, offline,
+    Engine, EventPorts, Graph, GraphEditor, Node, NodeKind, Policy, Ports, Processor, ScheduleKind,
+    Seat, Seating, Seats, Settings, SiblingPolicy, Strategy, offline,
 };
-use hocket_media::{Audio, AudioWriter, FileFormat, WriteError};
+use hocket_media::{AudioWriter, FileFormat, WriteError};
 use hocket_plugins::Description;
 
+use super::input::{Input, Sound};
 use super::start::Start;
 use crate::cli::{DitherArg, RunArgs};
 use crate::failure::{Exit, Failure};
 use crate::files::{Files, Kind};
+use crate::lost_events::NoRoom;
 use crate::output::{bar, note, tell};
 use crate::written::wrote;
 
@@ -31,15 +33,13 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let catalog = super::catalog()?;
     let plugin = catalog.usable(&args.kind).map_err(Failure::bad_input)?;
     let start = Start::of(&args.start, &catalog, plugin)?;
-    let audio = hocket_media::decode(&args.input).map_err(Failure::bad_input)?;
-    crate::bench::check_block(args.frames, audio.sample_rate_hz)?;
-    format
-        .check(&args.output, audio.sample_rate_hz, args.format.into())
-        .map_err(Failure::bad_input)?;
-    let processor = start.build(&args.start, &catalog, (plugin, audio.sample_rate_hz))?;
+    let Input { sound, rate_hz, frames } = Input::of(args, plugin)?;
+    crate::bench::check_block(args.frames, rate_hz)?;
+    format.check(&args.output, rate_hz, args.format.into()).map_err(Failure::bad_input)?;
+    let processor = start.build(&args.start, &catalog, (plugin, rate_hz))?;
     let latency = processor.latency_frames();
-    let engine = engine(plugin, audio.clone(), processor, args.frames)?;
-    let whole = write(args, (format, dither), engine, &audio)?;
+    let engine = engine(plugin, (sound, rate_hz), processor, args.frames)?;
+    let whole = write(args, (format, dither), engine, frames)?;
     if !whole {
         tell(format_args!("interrupted; nothing was written to {}", args.output.display()));
         return Ok(Exit::Interrupted);
@@ -53,59 +53,32 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Plays a file from its start, once.
-struct Player {
-    audio: Audio,
-    at: usize,
-}
-
-impl Processor for Player {
-    fn process(&mut self, block: &mut Block<'_>) {
-        let [left, right] = [0, self.audio.channels.len().min(2) - 1].map(|channel| {
-            let row = &self.audio.channels[channel];
-            &row[self.at.min(row.len())..]
-        });
-        let main = &mut block.main;
-        let end = left.len().min(main.left.len());
-        main.left[..end].copy_from_slice(&left[..end]);
-        main.right[..end].copy_from_slice(&right[..end]);
-        self.at += end;
-    }
-
-    fn reset(&mut self) {
-        self.at = 0;
-    }
-}
-
 /// An engine of one worker that plays a file through a plug-in.
 pub(super) fn engine(
     plugin: &Description,
-    audio: Audio,
+    (sound, rate_hz): (Sound, u32),
     processor: Box<dyn Processor>,
     frames: u32,
 ) -> Result<Engine, Failure> {
-    let rate_hz = audio.sample_rate_hz;
     let mut graph = Graph::default();
     let refused = |error: &dyn std::fmt::Display| Failure::not_possible(error);
-    let file =
-        graph.add(Node::new("file", NodeKind::Custom(0))).map_err(|error| refused(&error))?;
+    let file = graph.add(sound.node()).map_err(|error| refused(&error))?;
     let events = if plugin.events { EventPorts::INPUT } else { EventPorts::default() };
     let node = Node {
         ports: Ports::STEREO.with_events(events),
-        inputs: vec![Edge::new(file, 1.0)],
+        inputs: vec![sound.edge(file)],
         latency_frames: processor.latency_frames(),
         ..Node::new("plug-in", NodeKind::Custom(1))
     };
     let node = graph.add(node).map_err(|error| refused(&error))?;
     graph.set_outputs(vec![node]).map_err(|error| refused(&error))?;
-    let player: Box<dyn Processor> = Box::new(Player { audio, at: 0 });
     let (schedule, sibling) = (ScheduleKind::Serial, SiblingPolicy::All);
     let policy = Policy { schedule, sibling, wait: Strategy::Hybrid };
     let seats = Seats { seats: vec![Seat { core: 0, speed: 1.0 }] };
     let seating = Seating::described(&seats, sibling, Some(1)).map_err(|error| refused(&error))?;
     let settings =
         Settings { priority: None, spans: false, ..Settings::new(frames, rate_hz, policy) };
-    let processors = vec![Some(player), Some(processor)];
+    let processors = vec![Some(sound.player()), Some(processor)];
     let started = GraphEditor::start(&graph, processors, settings, seating);
     started.map(|(engine, _)| engine).map_err(|error| refused(&error))
 }
@@ -115,10 +88,10 @@ fn write(
     args: &RunArgs,
     (format, dither): (FileFormat, DitherArg),
     mut engine: Engine,
-    audio: &Audio,
+    frames: u64,
 ) -> Result<bool, Failure> {
     let stop = crate::interrupt::flag()?;
-    let (frames, rate_hz) = (audio.frames() as u64, audio.sample_rate_hz);
+    let rate_hz = engine.settings().rate_hz;
     let writer = AudioWriter::create(&args.output, format, rate_hz, args.format.into(), frames);
     let mut writer = writer.map_err(Failure::not_possible)?.with_dither(dither.of_file(0, 0));
     let bar = bar(frames, "rendering");
@@ -139,5 +112,6 @@ fn write(
         ));
     }
     engine.contained().iter().for_each(|contained| tell(format_args!("warning: {contained}")));
+    NoRoom::of(&engine).lines().for_each(|line| tell(format_args!("warning: {line}")));
     Ok(true)
 }

@@ -7,6 +7,7 @@ use hocket_files::OutputFile;
 use hocket_media::{Audio, WriteError};
 use hocket_plugins::{Description, Format};
 
+use super::input::Sound;
 use super::start::{Start, defaults};
 use crate::cli::SaveArgs;
 use crate::failure::{Exit, Failure};
@@ -52,7 +53,8 @@ fn state(
 ) -> Result<Vec<u8>, Failure> {
     let rows = vec![vec![0.0; FRAMES as usize]; 2];
     let silence = Audio { channels: rows, sample_rate_hz: args.rate, warnings: Vec::new() };
-    let mut engine = super::render::engine(plugin, silence, processor, FRAMES)?;
+    let mut engine =
+        super::render::engine(plugin, (Sound::Audio(silence), args.rate), processor, FRAMES)?;
     engine.process(FRAMES as usize);
     let saved = engine.control().save_states().map_err(Failure::not_possible)?;
     let failure = saved.failures.first().map(ToString::to_string);

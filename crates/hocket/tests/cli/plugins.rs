@@ -7,6 +7,7 @@ use std::process::Command;
 use crate::support::{Ran, example, hocket, one_track, session};
 
 const OVERDRIVE: &str = "lv2:http://drobilla.net/plugins/mda/Overdrive";
+const EPIANO: &str = "lv2:http://drobilla.net/plugins/mda/EPiano";
 const LESLIE: &str = "lv2:http://drobilla.net/plugins/mda/Leslie";
 
 /// A machine with the LV2 plug-ins of mda alone, and a cache of its own.
@@ -37,6 +38,22 @@ impl Machine {
         let machine = Machine(tempfile::tempdir().unwrap());
         std::fs::create_dir(machine.0.path().join("clap")).unwrap();
         std::fs::copy(plugin, machine.0.path().join(format!("clap/{name}.clap"))).unwrap();
+        Some(machine)
+    }
+
+    /// A machine with the tests' VST3 plug-in alone.
+    pub fn with_test_vst3(test: &str) -> Option<Machine> {
+        let program = Path::new(env!("CARGO_BIN_EXE_hocket"));
+        let plugin = program.parent().unwrap().join("examples/libtest_vst3.so");
+        if !plugin.exists() {
+            println!("SKIPPED {test}: the example test_vst3 is not built: build with --examples");
+            return None;
+        }
+        let machine = Machine(tempfile::tempdir().unwrap());
+        let place = format!("vst3/plain.vst3/Contents/{}-linux", std::env::consts::ARCH);
+        let place = machine.0.path().join(place);
+        std::fs::create_dir_all(&place).unwrap();
+        std::fs::copy(plugin, place.join("plain.so")).unwrap();
         Some(machine)
     }
 
@@ -104,6 +121,93 @@ fn plug_ins_are_listed_described_and_run() {
     let ran = machine.run(&[&render[..], &["--frames", "17"]].concat());
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     assert_eq!(std::fs::read(&output).unwrap(), first);
+}
+
+#[test]
+fn an_instrument_plays_a_midi_file_to_the_same_bytes_for_every_block_length() {
+    let test = "an_instrument_plays_a_midi_file_to_the_same_bytes_for_every_block_length";
+    let Some(machine) = Machine::with_mda(test) else { return };
+    let (input, output) = (example("midi/bass.mid"), machine.file("out.wav"));
+    let input = input.to_str().unwrap();
+    let args = ["plugin", "render", EPIANO, "-i", input, "-o", &output];
+    let rendered = |more: &[&str]| {
+        let ran = machine.run(&[&args[..], more].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        let audio = hocket_media::decode(Path::new(&output)).unwrap();
+        (audio.sample_rate_hz, audio.channels)
+    };
+    let (rate_hz, whole) = rendered(&[]);
+    assert_eq!(rate_hz, 48_000);
+    let loud = |rows: &[Vec<f32>]| rows.iter().flatten().any(|sample| sample.abs() > 0.01);
+    assert!(loud(&whole));
+    assert!(rendered(&["--frames", "37"]).1 == whole);
+    // The last note ends three seconds before the end.
+    let song = hocket_session::read_midi(Path::new(input)).unwrap();
+    assert_eq!(whole[0].len(), (song.length_s * 48_000.0).round() as usize);
+    let (_, part) = rendered(&["--length", "0.5"]);
+    assert!(part[0].len() == 24_000 && part[0] == whole[0][..24_000]);
+    let (rate_hz, other) = rendered(&["--length", "0.5", "--rate", "44100"]);
+    assert!(rate_hz == 44_100 && other[0].len() == 22_050 && loud(&other));
+}
+
+/// Notes of the plug-in sound as constants.
+#[test]
+fn a_vst3_plug_in_plays_a_midi_file() {
+    let Some(machine) = Machine::with_test_vst3("a_vst3_plug_in_plays_a_midi_file") else { return };
+    let (input, output) = (example("midi/bass.mid"), machine.file("out.wav"));
+    let kind = "vst3:484F434B455400015445535400000001";
+    let args = ["plugin", "render", kind, "-i", input.to_str().unwrap(), "-o", &output];
+    let rendered = |frames: &str| {
+        let ran = machine.run(&[&args[..], &["--format", "32f", "--frames", frames]].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        hocket_media::decode(Path::new(&output)).unwrap().channels
+    };
+    let first = rendered("1024");
+    assert!(first[0].iter().any(|sample| *sample > 0.1));
+    assert!(rendered("37") == first);
+}
+
+#[test]
+fn the_length_of_a_plug_in_s_output_can_be_chosen() {
+    let test = "the_length_of_a_plug_in_s_output_can_be_chosen";
+    let Some(machine) = Machine::with_mda(test) else { return };
+    let (input, output) = (example("audio/drum_snare_hard.flac"), machine.file("out.wav"));
+    let args = ["plugin", "render", OVERDRIVE, "-i", input.to_str().unwrap(), "-o", &output];
+    let rendered = |more: &[&str]| {
+        let ran = machine.run(&[&args[..], more].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        hocket_media::decode(Path::new(&output)).unwrap()
+    };
+    let whole = rendered(&[]);
+    let long = rendered(&["--length", "3"]);
+    let (frames, rate_hz) = (whole.frames(), whole.sample_rate_hz as usize);
+    assert_eq!(long.frames(), 3 * rate_hz);
+    assert!(long.channels[0][..frames] == whole.channels[0]);
+    // Silence goes in behind the file.
+    assert!(long.channels[0][frames + rate_hz / 2..].iter().all(|sample| sample.abs() < 1e-3));
+}
+
+#[test]
+fn what_a_plug_in_cannot_play_is_refused() {
+    let test = "what_a_plug_in_cannot_play_is_refused";
+    let Some(machine) = Machine::with_mda(test) else { return };
+    let (song, sound) = (example("midi/bass.mid"), example("audio/drum_snare_hard.flac"));
+    let (song, sound, output) = (song.display(), sound.display(), machine.file("out.wav"));
+    let (song, sound) = (song.to_string(), sound.to_string());
+    let broken = machine.file("broken.mid");
+    std::fs::write(&broken, "no MIDI file").unwrap();
+    let check = |kind: &str, input: &str, more: &[&str], words: &str| {
+        let args = ["plugin", "render", kind, "-i", input, "-o", &output];
+        let ran = machine.run(&[&args[..], more].concat());
+        assert!(ran.code == Some(2) && ran.err.contains(words), "{words}: {}", ran.err);
+        assert!(!Path::new(&output).exists());
+    };
+    let takes_none = "takes no notes; name an audio file, or choose an instrument";
+    check(OVERDRIVE, &song, &[], takes_none);
+    check(EPIANO, &broken, &[], "broken.mid");
+    check(EPIANO, &song, &["--length", "0"], "--length 0: choose more than 0");
+    check(EPIANO, &song, &["--rate", "1"], "1");
+    check(OVERDRIVE, &sound, &["--rate", "44100"], "leave --rate out");
 }
 
 #[test]
