@@ -48,8 +48,8 @@ tests() {
 cargo +nightly test -Zbuild-std -p hocket-engine --target "$host" --lib --test engine --test graphs --no-run
 # `leaders::` has those of others too.
 tests -p hocket-engine --lib --test engine -- --test-threads 1 \
-    block:: inbox:: blocks:: early:: leaders:: panics:: steering:: editing:: edit_pairs:: life::an_engine \
-    notes:: transport:: song:: automation::
+    block:: inbox:: blocks:: early:: leaders:: panics:: steering:: editing:: edit_pairs:: life::an_engine
+tests -p hocket-engine --test engine -- --test-threads 1 notes:: transport:: song:: automation::
 tests -p hocket-engine --test graphs -- --test-threads 1 edits::
 tests -p hocket-engine --test graphs -- --test-threads 1 \
     events:: ports:: feedback:: spread:: background:: main_thread:: states:: latencies:: grow::
