@@ -6,14 +6,14 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 
 use hocket_machine::clock::monotonic_ns;
-use hocket_machine::pin::current_thread;
+use hocket_machine::pin::{ThreadId, current_thread, is_own_thread};
 
 use crate::harness::{
     About, Axis, Bar, Better, Check, Design, Estimate, Experiment, Fault, Historic, Host, Metric,
     NotMeasurable, Opened, Parameter, Plot, Results, Rounds, Sample, Section, Sentence, Size,
     Variant,
 };
-use limits::{LIMITS, own_threads};
+use limits::{LIMITS, threads_are_told};
 
 /// See [`About`].
 pub struct ThreadLimit;
@@ -92,7 +92,7 @@ impl Experiment for ThreadLimit {
     }
 
     fn design(&self, _: &Host, size: Size) -> Result<Design, NotMeasurable> {
-        own_threads().map_err(NotMeasurable::new)?;
+        threads_are_told().map_err(NotMeasurable::new)?;
         let count: usize = size.of(THREADS);
         let variant = Variant::new(format!("{count}-threads")).with("threads", count);
         let rounds = Rounds { processes: 1, per_process: 3, warm_up: 0 };
@@ -168,7 +168,7 @@ fn measure(count: usize) -> Result<Vec<Sample>, Fault> {
     let start_ns = monotonic_ns();
     let asleep = Asleep::start(count)?;
     let each_us = (monotonic_ns() - start_ns) as f64 / 1e3 / count as f64;
-    let kernel = asleep.in_the_kernel()?;
+    let kernel = asleep.in_the_kernel();
     let started = asleep.threads.len();
     drop(asleep);
     let check = Check::equal("the number that the kernel counts", kernel, started as u64);
@@ -219,12 +219,11 @@ impl Asleep {
         Ok(asleep)
     }
 
-    /// How many of these threads the kernel lists. The process' sum would not do: a thread that was joined stays in
-    /// it for a moment.
-    fn in_the_kernel(&self) -> Result<u64, Fault> {
-        let numbers: Vec<i32> = self.numbers.iter().take(self.threads.len()).collect();
-        let listed = own_threads().map_err(Fault::new)?;
-        Ok(numbers.iter().filter(|number| listed.contains(number)).count() as u64)
+    /// How many of these threads the kernel has. The process' sum would not do: a thread that was joined stays in it for a
+    /// moment. A list of all would not do either: it may lack a thread while others end.
+    fn in_the_kernel(&self) -> u64 {
+        let numbers = self.numbers.iter().take(self.threads.len());
+        numbers.filter(|number| is_own_thread(ThreadId::from_number(*number))).count() as u64
     }
 }
 
@@ -260,14 +259,14 @@ mod tests {
 
     #[test]
     fn threads_of_the_round_before_that_still_end_are_not_counted() {
-        if let Err(why) = own_threads() {
+        if let Err(why) = threads_are_told() {
             return println!(
                 "SKIPPED threads_of_the_round_before_that_still_end_are_not_counted: {why}"
             );
         }
         for _ in 0..50 {
             let asleep = Asleep::start(20).unwrap();
-            assert_eq!(asleep.in_the_kernel().unwrap(), asleep.threads.len() as u64);
+            assert_eq!(asleep.in_the_kernel(), asleep.threads.len() as u64);
         }
     }
 }
