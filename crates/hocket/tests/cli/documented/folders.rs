@@ -52,6 +52,7 @@ fn folder() -> TempDir {
     }
     std::fs::write(folder.path().join("hosts"), "node1\nnode2  cpus=0-7\n").unwrap();
     copy(&folder, &sound(), "in.wav");
+    copy(&folder, &root().join("sessions/midi/small-tune.mid"), "song.mid");
     // The run to compare with.
     copy(&folder, three_runs(), "base.sqlite");
     folder
