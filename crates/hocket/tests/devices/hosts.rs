@@ -5,9 +5,8 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
-use super::jackd::{HANGS, Mode, Server, wait_until};
+use super::jackd::{Mode, Server, wait_until};
 use super::{NOBODY, alone, band, check, first_sound, hocket, rendered_of, run, send, text};
 
 const RATE_HZ: u32 = 48_000;
@@ -133,31 +132,19 @@ fn connections(folder: &Path, host: usize) -> Vec<[String; 2]> {
 
 fn connect_all(server: &Server, playing: &mut Playing, pairs: &[[String; 2]]) {
     for [from, to] in pairs {
-        let begun = Instant::now();
         // A client whose ports are not there yet will have them soon. The tool may also give up although the server connects.
-        while server.tool("jack_connect", &[from, to]) != Some(true)
-            && !are_connected(server, from, to)
-        {
+        wait_until(&format!("{from} to {to}"), || {
             playing.check_plays();
-            assert!(
-                begun.elapsed() < HANGS,
-                "{from} to {to}; the server has {}",
-                ports(server, &[])
-            );
-            std::thread::sleep(Duration::from_millis(10));
-        }
+            server.tool("jack_connect", &[from, to]) == Some(true)
+                || are_connected(server, from, to)
+        });
     }
 }
 
-/// What `jack_lsp` prints.
-fn ports(server: &Server, args: &[&str]) -> String {
-    let mut command = Command::new("jack_lsp");
-    let output = command.args(args).env("JACK_DEFAULT_SERVER", &server.name).output();
-    output.map(|output| text(&output.stdout).to_owned()).unwrap_or_default()
-}
-
 fn are_connected(server: &Server, from: &str, to: &str) -> bool {
-    let output = ports(server, &["-c", from]);
+    let mut command = Command::new("jack_lsp");
+    let output = command.args(["-c", from]).env("JACK_DEFAULT_SERVER", &server.name).output();
+    let output = output.map(|output| text(&output.stdout).to_owned()).unwrap_or_default();
     // Below each port, what it is connected to.
     let below = output.lines().skip_while(|line| *line != from).skip(1);
     below.take_while(|line| line.starts_with(' ')).any(|line| line.trim() == to)

@@ -71,7 +71,7 @@ impl IHostApplicationTrait for Hocket {
     }
 }
 
-/// A new object, which belongs to whoever gets the pointer.
+/// A new object. The pointer holds a reference, which its receiver has to give back.
 fn raw<C, I>(object: C) -> Option<*mut c_void>
 where
     C: Class + 'static,
