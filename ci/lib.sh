@@ -68,12 +68,12 @@ print_skips() { # LOG
   printf '\n%s\n' "${skips:-nothing was skipped}"
 }
 
-# What each failed test printed, then errors of compilers and sanitizers. A passed test may panic on
-# purpose, so its panics are not listed.
+# Errors of compilers and sanitizers, then what each failed test printed: the last lines are those that some readers see
+# alone. A passed test may panic on purpose, so its panics are not listed.
 print_failures() { # LOG
   printf '\n%s\n' "what failed (line of the log: text):"
-  print_failed_tests "$1" | tail -n 120
   grep -anE -A4 "$failure" "$1" | cut -c1-300 | tail -n 40 || true
+  print_failed_tests "$1" | tail -n 120
 }
 failure='WARNING: ThreadSanitizer|^error(\[|:)|: FAILED'
 
