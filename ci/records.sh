@@ -17,6 +17,7 @@ machine=${HOCKET_MACHINE:-$(nproc)cpu-$(if grep -q '^flags.* hypervisor' /proc/c
 results=docs/results
 program=${CARGO_TARGET_DIR:-target}/release/hocket
 disturbed="--disturb compute:2 --seed 2026"
+lanes="--no-profile --policy off --lanes off,auto --blocks 15000 --seed 2026"
 executors="cargo bench --locked --workspace --bench executors --"
 
 # Name, minutes, and the command that is given the file. The quick ones first.
@@ -28,12 +29,16 @@ bench-worst-case-4|2|$program bench sessions/worst-case-4.toml --no-profile --di
 bench-worst-case-8|2|$program bench sessions/worst-case-8.toml --no-profile --disturb preview,compute:2 --seed 2026 --record
 bench-tail-worst-case-4|2|$program bench sessions/worst-case-4.toml --no-profile --schedule serial,dataflow,critical,auto --policy off $disturbed --record
 bench-waits|2|$program bench sessions/worst-case-8.toml --no-profile --schedule critical --policy off --wait spin,pause,yield,hybrid,futex --seed 2026 --record
-bench-lanes-band|1|$program bench sessions/band.toml --no-profile --policy off --lanes off,auto --seed 2026 --record
-bench-lanes-best-case|1|$program bench sessions/best-case.toml --no-profile --policy off --lanes off,auto --seed 2026 --record
+bench-lanes-band|2|$program bench sessions/band.toml $lanes --record
+bench-lanes-best-case|2|$program bench sessions/best-case.toml $lanes --record
+bench-lanes-pulse|2|$program bench sessions/pulse.dawproject $lanes --record
+bench-lanes-notes|2|$program bench sessions/notes.toml $lanes --record
+abreast|1|cargo bench --locked --workspace --bench abreast -- --record
 executors|4|$executors --mode paced --schedule dataflow,steal,critical,auto --blocks 1500 --record
 executors-awake|6|$executors --blocks 1500 --keep-awake yes --record
 together|2|$executors --together yes --record
 graph|3|cargo bench --locked --workspace --bench graph -- --record
+trace-page|2|cargo bench --locked --workspace --bench trace_page -- --record
 effects|2|cargo bench --locked --workspace --bench effects -- --record
 planning|3|cargo bench --locked --workspace --bench planning -- --record
 disks-streaming|3|cargo bench --locked --workspace --bench disks -- streaming --record

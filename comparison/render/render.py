@@ -7,7 +7,8 @@ Every track is a stereo file of noise through a row of peaking bands; all tracks
 starts every program once, in an order drawn anew. Before the first round the script compares the files: what Hocket and
 sox wrote must be the same sound. A time is that of a whole process, from its start to its end. A ratio is the median over
 the rounds of a program's time / that of `hocket`; its interval covers that median with at least 95 % (order
-statistics). `hocket, again` is the same program once more: a difference below it is none.
+statistics). `hocket, again` is the same program once more: a difference below it is none. The column `blocks` is the part
+of the time that Hocket's blocks took, without loading, encoding and writing.
 
 sox and ecasound are programs of their own, started as such. One that is missing is left out, and the run says so.
 
@@ -21,6 +22,7 @@ import json
 import math
 import os
 import random
+import re
 import shutil
 import statistics
 import subprocess
@@ -36,7 +38,7 @@ sys.path += [str(ROOT / "comparison"), str(ROOT / "comparison" / "versions")]
 import records  # noqa: E402
 from versions import FEWEST_ROUNDS, NotHere, outside  # noqa: E402
 
-FORMAT = "hocket-render-comparison/1"
+FORMAT = "hocket-render-comparison/2"
 PROGRAM = ROOT / "target" / "release" / "hocket"
 RATE_HZ = 48_000
 TRACK_GAIN_DB = -18
@@ -45,6 +47,16 @@ BAND_Q = 0.7071
 BANDS_AN_EFFECT = 4
 # The bands of ecasound: a LADSPA plug-in of Steve Harris with its bandwidth in octaves.
 LADSPA_BAND = "singlePara"
+# Hocket's own ways, and what asks for them. All write the same samples.
+OWN = {
+    "hocket": [],
+    "hocket, again": [],
+    "hocket, lanes off": ["--lanes", "off"],
+    "hocket, blocks of 4096": ["--frames", "4096"],
+    "hocket, 1 worker": ["--workers", "1"],
+}
+# How Hocket says what its blocks took, without loading, encoding and writing.
+IN_BLOCKS = re.compile(r"the blocks took ([0-9.]+) s;")
 # Filters of single and of double precision differ by less than this, relative to full scale.
 ALIKE = 1e-4
 
@@ -179,12 +191,8 @@ def session(options):
 
 def commands(options):
     """What each program is started with, in the folder of the tracks; and what is missing, with the reason."""
-    hocket = [options.program.resolve(), "render", "session.toml", "--format", "24", "--force", "--no-profile", "--quiet"]
-    programs = {
-        "hocket": [*hocket, "-o", "hocket.wav"],
-        "hocket, again": [*hocket, "-o", "hocket, again.wav"],
-        "hocket, 1 worker": [*hocket, "--workers", "1", "-o", "hocket, 1 worker.wav"],
-    }
+    hocket = [options.program.resolve(), "render", "session.toml", "--format", "24", "--force", "--no-profile", "-v"]
+    programs = {name: [*hocket, *more, "-o", f"{name}.wav"] for name, more in OWN.items()}
     missing = {}
     if shutil.which("sox"):
         programs["sox"] = sox(options)
@@ -231,7 +239,7 @@ def lin(level_db):
 
 
 def start(command, folder):
-    """Wall time and CPU time of a process and its children."""
+    """Wall time and CPU time of a process and its children, and the time of Hocket's blocks."""
     before, begun = os.times(), time.perf_counter()
     done = subprocess.run(list(map(str, command)), cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                           check=False)
@@ -239,7 +247,8 @@ def start(command, folder):
     if done.returncode:
         raise NotHere(f"{' '.join(map(str, command[:2]))} ended with exit code {done.returncode}: {done.stderr.strip()[-400:]}")
     cpu_s = after.children_user + after.children_system - before.children_user - before.children_system
-    return {"wall_s": wall_s, "cpu_s": cpu_s}
+    blocks = IN_BLOCKS.search(done.stderr)
+    return {"wall_s": wall_s, "cpu_s": cpu_s, "blocks_s": float(blocks[1]) if blocks else None}
 
 
 def compare(programs, folder):
@@ -249,7 +258,7 @@ def compare(programs, folder):
         start(command, folder)
         mixes[name] = samples(folder / f"{name}.wav")
     differences = {name: difference(mixes["hocket"], mix) for name, mix in mixes.items()}
-    for name in ("hocket, again", "hocket, 1 worker"):
+    for name in OWN:
         if differences[name] > 0:
             raise Unlike(f"'{name}' wrote other samples than 'hocket'")
     if differences.get("sox", 0) > ALIKE:
@@ -290,14 +299,20 @@ def rounds(options, programs, folder):
 def table(record):
     yield (f"{record['tracks']} stereo tracks, {record['bands']} bands each, {record['seconds']} s;"
            f" medians over {record['rounds']} process starts")
-    yield f"{'program':<18}{'wall':>9}{'CPU':>9}   time / hocket's, 95 %"
+    yield f"{'program':<24}{'wall':>9}{'CPU':>9}{'blocks':>9}   wall / hocket's, 95 %"
     own = times(record, "hocket", "wall_s")
     for name in record["commands"]:
-        wall, cpu = times(record, name, "wall_s"), times(record, name, "cpu_s")
+        wall = times(record, name, "wall_s")
+        columns = (middle(times(record, name, key)) for key in ("wall_s", "cpu_s", "blocks_s"))
         beside = "" if name == "hocket" else ratio(own, wall)
-        yield f"{name:<18}{statistics.median(wall):>7.2f} s{statistics.median(cpu):>7.2f} s   {beside}".rstrip()
+        yield f"{name:<24}{''.join(columns)}   {beside}".rstrip()
     for name, why in record["missing"].items():
-        yield f"{name:<18}left out: {why}"
+        yield f"{name:<24}left out: {why}"
+
+
+def middle(seconds):
+    """The median as a column; a dash where nobody says it."""
+    return f"{'-':>9}" if None in seconds else f"{statistics.median(seconds):>7.2f} s"
 
 
 def times(record, name, key):

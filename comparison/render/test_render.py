@@ -49,11 +49,14 @@ class Tiny(unittest.TestCase):
             return
         with tempfile.TemporaryDirectory() as folder:
             record = render.measure(tiny("--program", str(program), "--record", str(Path(folder) / "r.json")))
-        names = {"hocket", "hocket, again", "hocket, 1 worker", "sox"}
-        self.assertLessEqual(names, set(record["commands"]))
+        self.assertLessEqual({*render.OWN, "sox"}, set(record["commands"]))
         self.assertEqual(len(record["starts"]), 6 * len(record["commands"]))
         self.assertEqual(record["largest_difference"]["hocket, again"], 0)
         self.assertTrue(all(start["wall_s"] > 0 for start in record["starts"]))
+        for start in record["starts"]:
+            blocks_s = start["blocks_s"]
+            self.assertEqual(blocks_s is not None, start["program"] in render.OWN)
+            self.assertLessEqual(blocks_s or 0, start["wall_s"])
         shown = "\n".join(render.table(record))
         for name in [*record["commands"], *record["missing"]]:
             self.assertIn(name, shown)

@@ -12,6 +12,7 @@ mod levels;
 use std::convert::Infallible;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
 use hocket_engine::{Engine, Policy, Seating, Settings, offline, session_end_frames};
 use hocket_files::is_standard_output;
@@ -124,6 +125,7 @@ fn render(args: &RenderArgs, prepared: Prepared, stop: &AtomicBool) -> Result<bo
     }
     let done = done.map_err(Failure::not_possible)?;
     let Some(Finished { files, busy, waited }) = done.finished else { return Ok(false) };
+    let in_blocks = done.in_blocks;
     let completed = normalize::complete(files, args.normalize, region.frames(), stop)?;
     let Some((files, gain_db)) = completed else { return Ok(false) };
     if gain_db.is_some() {
@@ -135,7 +137,8 @@ fn render(args: &RenderArgs, prepared: Prepared, stop: &AtomicBool) -> Result<bo
     tell_levels(args, gain_db, &paths, &files);
     tell_policy(&engine, done.protection);
     detail(format_args!(
-        "files were encoded and written beside the blocks in {}; the blocks waited {} for it",
+        "the blocks took {}; files were encoded and written beside them in {}, and the blocks waited {} for it",
+        seconds(in_blocks),
         seconds(busy),
         seconds(waited)
     ));
@@ -277,6 +280,8 @@ fn engine(
 struct Rendered {
     /// `None` where the user stopped it; nothing is left of what was written.
     finished: Option<Finished>,
+    /// How long the blocks took, with what they read from the disk.
+    in_blocks: Duration,
     /// What the sibling policy asked of the system and what came of it.
     protection: Option<String>,
 }
@@ -296,23 +301,28 @@ fn write(
     let protection = entered.others.summary();
     let bar = bar(region.to, "rendering");
     let mut before = region.from;
+    let (begun, mut between) = (Instant::now(), Duration::ZERO);
     let done = offline::render_blocks(engine, region.to, |engine, length| {
+        let ended = Instant::now();
         takes.keep(engine, length);
         let skipped = before.min(length as u64);
         before -= skipped;
         sources.take(engine, length, skipped as usize, writing.piece());
         bar.inc(length as u64);
         restarts.iter_mut().for_each(Restarts::look);
-        Ok::<bool, Infallible>(writing.pass_on() && !stop.load(Relaxed))
+        let goes_on = writing.pass_on() && !stop.load(Relaxed);
+        between += ended.elapsed();
+        Ok::<bool, Infallible>(goes_on)
     });
+    let in_blocks = begun.elapsed().saturating_sub(between);
     drop(entered);
     bar.finish_and_clear();
     parts.end("rendering");
     let Ok(done) = done;
     if done < region.to && !writing.has_failed() {
-        return Ok(Rendered { finished: None, protection });
+        return Ok(Rendered { finished: None, in_blocks, protection });
     }
     let finished = Some(writing.finish()?);
     parts.end("completing the file");
-    Ok(Rendered { finished, protection })
+    Ok(Rendered { finished, in_blocks, protection })
 }

@@ -19,7 +19,7 @@
 mod abreast;
 
 use crate::abreast::{Abreast, AbreastKey, Lane};
-use crate::biquad::{Coefficients, Shape, step as biquad_step};
+use crate::biquad::{BothSides, Coefficients, Shape, step_both};
 use crate::block::{StereoMut, StereoRef};
 use crate::effects::{Row, row_of};
 use crate::kinds::{Param, value};
@@ -46,8 +46,8 @@ pub const MAKEUP_DB: f32 = 8.0;
 const SECOND_DRIVE: f32 = 2.5;
 const COUPLING_HZ: f64 = 20.0;
 
-/// Both sides of one second-order filter.
-type Pair = [[f64; 2]; 2];
+/// The three delayed sums of the tone stack, each for left and right, as [`BothSides`].
+type ToneState = [[f64; 2]; 3];
 
 /// The curve of both stages: odd, smooth, between -1 and 1. 4 operations.
 #[inline(always)]
@@ -212,16 +212,16 @@ pub struct Amp {
     rate_hz: f64,
     high_pass_hz: Ramp,
     high_pass: Morph<5>,
-    high_pass_state: Pair,
+    high_pass_state: BothSides,
     drive: Ramp,
     bias: Ramp,
     over: [Oversampler; 2],
     stages: Stages,
     tone: [Ramp; 3],
     tone_stack: Morph<7>,
-    tone_state: [[f64; 3]; 2],
+    tone_state: ToneState,
     cabinet: [[f64; 5]; 6],
-    cabinet_states: [Pair; 6],
+    cabinet_states: [BothSides; 6],
     cabinet_part: Ramp,
     level: Ramp,
 }
@@ -235,14 +235,31 @@ fn level_gain(level_db: f32) -> f32 {
     level::db_to_lin(level_db + MAKEUP_DB)
 }
 
-/// One frame of the tone stack, transposed direct form II.
+/// One frame of the tone stack for both sides, transposed direct form II.
 #[inline(always)]
-fn tone_step(c: &[f64; 7], state: &mut [f64; 3], x: f64) -> f64 {
-    let y = c[0] * x + state[0];
-    state[0] = (c[1] * x + state[1]) - c[4] * y;
-    state[1] = (c[2] * x + state[2]) - c[5] * y;
-    state[2] = c[3] * x - c[6] * y;
-    y
+fn tone_step(c: &[f64; 7], [first, second, third]: &mut ToneState, y: &mut [f64; 2]) {
+    let x = *y;
+    for side in 0..2 {
+        y[side] = c[0] * x[side] + first[side];
+    }
+    for side in 0..2 {
+        first[side] = (c[1] * x[side] + second[side]) - c[4] * y[side];
+    }
+    for side in 0..2 {
+        second[side] = (c[2] * x[side] + third[side]) - c[5] * y[side];
+    }
+    for side in 0..2 {
+        third[side] = c[3] * x[side] - c[6] * y[side];
+    }
+}
+
+/// Each side by itself: what one side plays does not change the other one.
+fn flush_sides<const N: usize>(state: &mut [[f64; 2]; N]) {
+    for side in 0..2 {
+        let mut sums: [f64; N] = std::array::from_fn(|n| state[n][side]);
+        math::flush_together(&mut sums);
+        (0..N).for_each(|n| state[n][side] = sums[n]);
+    }
 }
 
 impl Amp {
@@ -284,12 +301,9 @@ impl Amp {
 
     fn flush(&mut self) {
         math::flush_together(&mut self.stages.slow);
-        let tone = self.tone_state.as_flattened_mut();
-        math::flush_together(tone);
-        self.high_pass_state.iter_mut().for_each(|state| math::flush_together(state));
-        for state in self.cabinet_states.as_flattened_mut() {
-            math::flush_together(state);
-        }
+        math::flush_together(self.tone_state.as_flattened_mut());
+        flush_sides(&mut self.high_pass_state);
+        self.cabinet_states.iter_mut().for_each(flush_sides);
     }
 
     fn high_pass_and_drive(&mut self, rows: &mut StereoMut<'_>, drive: &Row) {
@@ -299,10 +313,10 @@ impl Amp {
             if moving {
                 self.high_pass.advance();
             }
-            for (state, sample) in self.high_pass_state.iter_mut().zip([left, right]) {
-                let y = biquad_step(&self.high_pass.current, state, f64::from(*sample));
-                *sample = math::narrow(y) * drive;
-            }
+            let mut y = [f64::from(*left), f64::from(*right)];
+            step_both(&self.high_pass.current, &mut self.high_pass_state, &mut y);
+            *left = math::narrow(y[0]) * drive;
+            *right = math::narrow(y[1]) * drive;
         }
     }
 
@@ -331,16 +345,16 @@ impl Amp {
             if moving {
                 self.tone_stack.advance();
             }
-            let frame = [&mut rows.left[i], &mut rows.right[i]];
-            for (side, sample) in frame.into_iter().enumerate() {
-                let c = &self.tone_stack.current;
-                let plain = tone_step(c, &mut self.tone_state[side], f64::from(*sample));
-                let mut boxed = plain;
-                for (c, states) in self.cabinet.iter().zip(&mut self.cabinet_states) {
-                    boxed = biquad_step(c, &mut states[side], boxed);
-                }
-                let part = f64::from(cabinet_part[i]);
-                *sample = math::narrow(plain + (boxed - plain) * part) * level[i];
+            let mut plain = [f64::from(rows.left[i]), f64::from(rows.right[i])];
+            tone_step(&self.tone_stack.current, &mut self.tone_state, &mut plain);
+            let mut boxed = plain;
+            for (c, state) in self.cabinet.iter().zip(&mut self.cabinet_states) {
+                step_both(c, state, &mut boxed);
+            }
+            let part = f64::from(cabinet_part[i]);
+            for (side, row) in [&mut *rows.left, &mut *rows.right].into_iter().enumerate() {
+                let mixed = plain[side] + (boxed[side] - plain[side]) * part;
+                row[i] = math::narrow(mixed) * level[i];
             }
         }
     }
@@ -387,7 +401,7 @@ impl Effect for Amp {
             over: [over.clone(), over],
             tone: [values[BASS], values[MIDDLE], values[TREBLE]].map(smooth),
             tone_stack: Morph::at([0.0; 7]),
-            tone_state: [[0.0; 3]; 2],
+            tone_state: [[0.0; 2]; 3],
             cabinet: cabinet_sections(rate),
             cabinet_states: [[[0.0; 2]; 2]; 6],
             cabinet_part: smooth(values[CABINET]),
@@ -434,7 +448,7 @@ impl Effect for Amp {
         self.over.iter_mut().for_each(Oversampler::reset);
         self.stages.slow = [0.0; 2];
         self.high_pass_state = [[0.0; 2]; 2];
-        self.tone_state = [[0.0; 3]; 2];
+        self.tone_state = [[0.0; 2]; 3];
         self.cabinet_states = [[[0.0; 2]; 2]; 6];
     }
 

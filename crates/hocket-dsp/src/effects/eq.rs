@@ -13,7 +13,7 @@ mod abreast;
 use std::f64::consts::LN_2;
 
 use crate::abreast::{Abreast, AbreastKey, Lane};
-use crate::biquad::{Biquad, Coefficients, Shape};
+use crate::biquad::{Biquad, BothSides, Coefficients, Shape, step_both};
 use crate::block::{StereoMut, StereoRef};
 use crate::kinds::{Param, value};
 use crate::math;
@@ -49,10 +49,6 @@ fn log2(x: f32) -> f32 {
     (math::ln(f64::from(x)) / LN_2) as f32
 }
 
-/// The two delayed sums of a section, each for left and right: so both sides of a sum are one vector. The other way
-/// round, [side][sum], the compiler leaves half of the work scalar.
-type State = [[f64; 2]; 2];
-
 /// One section with its gliding parameters.
 #[derive(Debug, Clone)]
 struct Band {
@@ -68,7 +64,7 @@ struct Band {
     q: f64,
     rate_hz: f64,
     morph: Morph<5>,
-    state: State,
+    state: BothSides,
 }
 
 impl Band {
@@ -236,7 +232,7 @@ impl Eq {
         for (left, right) in rows.left.iter_mut().zip(rows.right.iter_mut()) {
             let mut y = [f64::from(*left), f64::from(*right)];
             for (c, state) in c.iter().zip(&mut states) {
-                step(c, state, &mut y);
+                step_both(c, state, &mut y);
             }
             *left = math::narrow(y[0]);
             *right = math::narrow(y[1]);
@@ -253,26 +249,11 @@ impl Eq {
                 if band.morph.is_moving() {
                     band.morph.advance();
                 }
-                step(&band.morph.current, &mut band.state, &mut y);
+                step_both(&band.morph.current, &mut band.state, &mut y);
             }
             *left = math::narrow(y[0]);
             *right = math::narrow(y[1]);
         }
-    }
-}
-
-/// [`crate::biquad::step`] for both sides at once, with the same operations in the same order.
-#[inline(always)]
-fn step(c: &[f64; 5], [first, second]: &mut State, y: &mut [f64; 2]) {
-    let x = *y;
-    for side in 0..2 {
-        y[side] = c[0] * x[side] + first[side];
-    }
-    for side in 0..2 {
-        first[side] = (c[1] * x[side] + second[side]) - c[3] * y[side];
-    }
-    for side in 0..2 {
-        second[side] = c[2] * x[side] - c[4] * y[side];
     }
 }
 

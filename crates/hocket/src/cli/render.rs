@@ -74,7 +74,7 @@ pub struct RenderArgs {
     #[arg(long, value_enum)]
     pub schedule: Option<ScheduleArg>,
     /// Whether equal effects of two strips run in the lanes of one vector. The file is the same.
-    #[arg(long, value_enum, default_value_t = LanesArg::Off)]
+    #[arg(long, value_enum, default_value_t = LanesArg::Auto)]
     pub lanes: LanesArg,
     /// Who may run beside a worker on its core.
     #[arg(long, value_enum, default_value_t = SiblingChoice::Policy(SiblingPolicy::All))]

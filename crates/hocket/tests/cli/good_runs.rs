@@ -23,7 +23,7 @@ fn renders_are_the_same_bytes_for_every_schedule_policy_wait_and_block_length() 
     let session = example("band.toml");
     let mut first: Option<Vec<u8>> = None;
     for (index, more) in [
-        &["--schedule", "serial"][..],
+        &["--schedule", "serial", "--lanes", "off"][..],
         &["--schedule", "lists", "--wait", "futex"],
         &["--schedule", "dataflow", "--wait", "pause", "--policy", "off"],
         &["--policy", "pair-barrier", "--frames", "61"],
@@ -89,6 +89,28 @@ fn formats_and_lengths_are_as_asked_for() {
         let size = std::fs::metadata(&out).unwrap().len();
         assert!((4410 * 2 * bytes_a_sample..4410 * 2 * bytes_a_sample + 200).contains(&size));
     }
+}
+
+#[test]
+fn a_bench_compares_strips_alone_and_abreast() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("r.json").to_str().unwrap().to_owned();
+    let session = example("best-case.toml").to_str().unwrap().to_owned();
+    let args =
+        ["bench", &session, "--schedule", "serial", "--policy", "off", "--lanes", "off,auto"];
+    let ran = run(&[&args[..], &["--blocks", "60", "--no-profile", "--record", &file]].concat());
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.out.contains(" / lanes"), "{}", ran.out);
+    let record = BenchRecord::read(&file).unwrap();
+    let own: Vec<_> = record.variants.iter().filter(|variant| !variant.twin).collect();
+    assert_eq!(own.iter().map(|variant| variant.lanes).collect::<Vec<_>>(), [false, true]);
+    // A unit of two strips has both names. There are such units where the CPU has registers for four rows.
+    #[cfg(target_arch = "x86_64")]
+    let is_wide = std::arch::is_x86_feature_detected!("avx2");
+    #[cfg(not(target_arch = "x86_64"))]
+    let is_wide = false;
+    let pairs = own.iter().map(|variant| format!("{:?}", variant.ordinary).contains(" | "));
+    assert_eq!(pairs.collect::<Vec<_>>(), [false, is_wide]);
 }
 
 #[test]

@@ -72,11 +72,11 @@ mod avx2 {
         std::array::from_fn(|k| each(one[k], other[k]))
     }
 
-    /// The states of a filter, by side, of both.
+    /// The states of a filter of both.
     #[target_feature(enable = "avx2")]
     #[inline]
-    fn states<const N: usize>(one: &[[f64; N]; 2], other: &[[f64; N]; 2]) -> [__m256d; N] {
-        std::array::from_fn(|k| _mm256_setr_pd(one[0][k], one[1][k], other[0][k], other[1][k]))
+    fn states<const N: usize>(one: &[[f64; 2]; N], other: &[[f64; 2]; N]) -> [__m256d; N] {
+        std::array::from_fn(|k| _mm256_setr_pd(one[k][0], one[k][1], other[k][0], other[k][1]))
     }
 
     /// Brings the states back.
@@ -84,13 +84,11 @@ mod avx2 {
     #[inline]
     fn keep<const N: usize>(
         states: [__m256d; N],
-        one: &mut [[f64; N]; 2],
-        other: &mut [[f64; N]; 2],
+        one: &mut [[f64; 2]; N],
+        other: &mut [[f64; 2]; N],
     ) {
         for (k, state) in states.into_iter().enumerate() {
-            let [a, b] = pair(state);
-            [one[0][k], one[1][k]] = a;
-            [other[0][k], other[1][k]] = b;
+            [one[k], other[k]] = pair(state);
         }
     }
 
@@ -188,7 +186,6 @@ mod avx2 {
         let tone_c = filters(&one.tone_stack.current, &other.tone_stack.current);
         let mut tone_state = states(&one.tone_state, &other.tone_state);
         let cabinet: [_; 6] = std::array::from_fn(|n| filters(&one.cabinet[n], &other.cabinet[n]));
-        // By section: the states of a side, not of a sum, come first.
         let mut boxes: [_; 6] =
             std::array::from_fn(|n| states(&one.cabinet_states[n], &other.cabinet_states[n]));
         let rows = first.left.iter_mut().zip(first.right).zip(second.left).zip(second.right);

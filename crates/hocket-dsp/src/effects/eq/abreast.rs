@@ -86,7 +86,7 @@ fn still<const N: usize>(pair: [&mut Eq; ABREAST], [first, second]: [StereoMut<'
     }
 }
 
-/// [`super::step`] for all rows at once, each with its own coefficients.
+/// [`crate::biquad::step_both`] for all rows at once, each with its own coefficients.
 #[inline(always)]
 fn step(c: &[[f64; ROWS]; 5], [first, second]: &mut [[f64; ROWS]; 2], y: &mut [f64; ROWS]) {
     let x = *y;

@@ -1,4 +1,4 @@
-//! What strips abreast are worth: `cargo bench -p hocket-engine --bench abreast -- [BLOCKS]`.
+//! What strips abreast are worth: `cargo bench --bench abreast -- [BLOCKS] [--record FILE [--force]]`.
 //!
 //! Strips that write noise, each through four equalisers of four bands, or other effects that run abreast, and one master.
 //! Two engines with one worker take turns, block by block, on one thread: one runs each strip by itself, the other two at a
@@ -8,14 +8,20 @@
 //! Once with block directly after block, and once with a pause before each pair of blocks: a core that has not used its wide
 //! registers for a time may be slow with them at first.
 
+#[path = "../../hocket-engine/benches/one_seat/mod.rs"]
 mod one_seat;
 
+use std::path::Path;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use hocket_dsp::{Block, Processor, kind};
 use hocket_engine::{Couples, Engine, Prepared, Settings};
+use hocket_lab::provenance;
+use hocket_machine::Topology;
 use hocket_plan::{Edge, Fusing, Graph, Node, NodeId, NodeKind};
 use one_seat::one_seat;
+use serde_json::{Value, json};
 
 const FRAMES: usize = 64;
 const RATE_HZ: u32 = 48_000;
@@ -24,22 +30,57 @@ const EFFECTS: u32 = 4;
 /// The period of 64 frames.
 const PAUSE: Duration = Duration::from_micros(1333);
 
-fn main() {
+fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let real = args.iter().any(|arg| arg == "--bench");
+    let record = args.iter().position(|arg| arg == "--record").and_then(|at| args.get(at + 1));
+    let force = args.iter().any(|arg| arg == provenance::FORCE);
+    if let Some(Err(message)) = record.map(|path| provenance::check_place(Path::new(path), force)) {
+        eprintln!("abreast: {message}");
+        return ExitCode::from(3);
+    }
     let blocks = args.iter().find_map(|arg| arg.parse().ok()).unwrap_or(3000);
     let blocks = if real { blocks } else { 10 };
-    for effect in ["eq", "compressor", "amp", "correlation"] {
-        let mut alone = engine(effect, Couples::Never);
-        let mut abreast = engine(effect, Couples::WhereTheyPay);
-        let couples = abreast.schedule().units().units().iter().map(|unit| unit.couples.len());
-        let couples: usize = couples.sum();
-        println!("{STRIPS} strips with {EFFECTS} x {effect}, {couples} couples on this CPU");
-        check(&mut alone, &mut abreast);
-        for pause in [Duration::ZERO, PAUSE] {
-            compare(&mut alone, &mut abreast, blocks, pause);
+    let effects = ["eq", "compressor", "amp", "correlation"];
+    let found = effects.map(|effect| contest(effect, blocks)).concat();
+    match record.map(|path| save(path, &found)).transpose() {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("abreast: {message}");
+            ExitCode::from(3)
         }
     }
+}
+
+/// Both ways of one effect, without and with pauses.
+fn contest(effect: &str, blocks: usize) -> Vec<Value> {
+    let mut alone = engine(effect, Couples::Never);
+    let mut abreast = engine(effect, Couples::WhereTheyPay);
+    let couples = abreast.schedule().units().units().iter().map(|unit| unit.couples.len());
+    let couples: usize = couples.sum();
+    println!("{STRIPS} strips with {EFFECTS} x {effect}, {couples} couples on this CPU");
+    check(&mut alone, &mut abreast);
+    let mut turn = |pause: Duration| {
+        let samples = compare(&mut alone, &mut abreast, blocks, pause);
+        let (alone_us, abreast_us): (Vec<f64>, Vec<f64>) = samples.into_iter().unzip();
+        let pause_us = pause.as_micros() as u64;
+        json!({
+            "effect": effect, "couples": couples, "pause_us": pause_us, "alone_us": alone_us, "abreast_us": abreast_us,
+        })
+    };
+    vec![turn(Duration::ZERO), turn(PAUSE)]
+}
+
+fn save(path: &str, found: &[Value]) -> Result<(), String> {
+    let topology = Topology::discover().map_err(|error| error.to_string())?;
+    let record = json!({
+        "format": "hocket-abreast/1",
+        "hocket": hocket_lab::about::build(),
+        "machine": hocket_lab::about::machine(&topology),
+        "frames": FRAMES, "strips": STRIPS, "effects_of_a_strip": EFFECTS,
+        "contests": found,
+    });
+    provenance::write(Path::new(path), &record)
 }
 
 fn check(alone: &mut Engine, abreast: &mut Engine) {
@@ -55,7 +96,13 @@ fn check(alone: &mut Engine, abreast: &mut Engine) {
     }
 }
 
-fn compare(alone: &mut Engine, abreast: &mut Engine, blocks: usize, pause: Duration) {
+/// The times of each pair of blocks in microseconds: by itself, abreast.
+fn compare(
+    alone: &mut Engine,
+    abreast: &mut Engine,
+    blocks: usize,
+    pause: Duration,
+) -> Vec<(f64, f64)> {
     let mut samples = Vec::with_capacity(blocks);
     for round in 0..blocks {
         std::thread::sleep(pause);
@@ -69,13 +116,14 @@ fn compare(alone: &mut Engine, abreast: &mut Engine, blocks: usize, pause: Durat
         samples.push((one, both));
     }
     let mut ratios: Vec<f64> = samples.iter().map(|(one, both)| both / one).collect();
-    let (mut one, mut both): (Vec<f64>, Vec<f64>) = samples.into_iter().unzip();
+    let (mut one, mut both): (Vec<f64>, Vec<f64>) = samples.iter().copied().unzip();
     let (low, ratio, high) = median(&mut ratios);
     println!(
         "pause {pause:?}: by itself {:.1} us, abreast {:.1} us, ratio {ratio:.3} [{low:.3}, {high:.3}]",
         median(&mut one).1,
         median(&mut both).1,
     );
+    samples
 }
 
 fn walk_us(engine: &mut Engine) -> f64 {
