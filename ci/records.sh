@@ -44,6 +44,7 @@ planning|3|cargo bench --locked --workspace --bench planning -- --record
 disks-streaming|3|cargo bench --locked --workspace --bench disks -- streaming --record
 disks-opening|1|cargo bench --locked --workspace --bench disks -- opening --record
 disks-locate|2|cargo bench --locked --workspace --bench disks -- locate --record
+reads|3|comparison/reads/reads.py target --record
 render|6|comparison/render/render.py --record
 references|6|comparison/references/references.py ${HOCKET_SHARED:-../shared}/data/references --record
 cross-check|6|comparison/cross-check.sh --rounds 15 --record
