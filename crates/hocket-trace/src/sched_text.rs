@@ -67,11 +67,13 @@ impl Choice {
 /// # Errors
 /// [`ReadError`]: it is no such text, it cannot be read, or it has none of the chosen threads.
 pub fn read(
-    text: impl BufRead,
+    mut text: impl BufRead,
     about: AboutSystem,
     choice: &Choice,
     stop: impl Fn() -> bool,
 ) -> Result<SystemTrace, ReadError> {
+    // What cannot be read is reported with its line, below.
+    error::check_own(text.fill_buf().unwrap_or_default())?;
     let mut lines = Lines::new(text, LONGEST_LINE);
     let mut reading = Reading::new(about, choice);
     let mut ended = "the file ended";

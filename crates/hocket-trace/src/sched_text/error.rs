@@ -25,6 +25,11 @@ pub enum ReadError {
         /// What prints it; `FILE` stands for the file.
         command: &'static str,
     },
+    /// It is a trace that Hocket wrote.
+    Own {
+        /// Which one, in words.
+        what: String,
+    },
     /// It is no text.
     NoText,
     /// It has events of the scheduler, and none can be read.
@@ -69,6 +74,9 @@ impl ReadError {
         match self {
             Self::Io { line, why } => format!("line {line}: {why}"),
             Self::Binary { tool, .. } => format!("this is {tool}'s binary file, not its text"),
+            Self::Own { what } => {
+                format!("this is {what}, and Hocket does not read its own traces again")
+            }
             Self::NoText => "line 1: this is not text".into(),
             Self::Unreadable { line, why } => {
                 format!("no event can be read; line {line} and perhaps others {why}")
@@ -93,6 +101,10 @@ impl ReadError {
         match self {
             Self::Io { .. } => None,
             Self::Binary { command, .. } => Some(format!("print it: {command} > trace.txt")),
+            Self::Own { .. } => Some(
+                "open a page in a browser, and a .json or .pftrace file at ui.perfetto.dev; to compare two schedules, \
+                 trace both at once: `hocket trace SESSION --schedule lists,critical -o both.html`".into(),
+            ),
             Self::NoText | Self::NoEvents { .. } => Some(
                 "record with `perf sched record` and print with `perf script -i perf.data > trace.txt`".into(),
             ),
@@ -127,6 +139,45 @@ pub(super) fn check_first(line: &[u8]) -> Result<(), ReadError> {
         return Err(ReadError::Binary { tool: "trace-cmd", command: "trace-cmd report -i FILE" });
     }
     if line.contains(&0) { Err(ReadError::NoText) } else { Ok(()) }
+}
+
+/// Refuses a trace of Hocket's own, by the beginning of the file.
+///
+/// # Errors
+/// [`ReadError::Own`].
+pub(super) fn check_own(beginning: &[u8]) -> Result<(), ReadError> {
+    let text = String::from_utf8_lossy(&beginning[..beginning.len().min(OWN_BYTES)]);
+    let what = match own_format(&text) {
+        Some(format) => format!("a trace of format {format} that Hocket wrote"),
+        None if is_own_page(&text) => "a page that hocket trace wrote".into(),
+        None => return Ok(()),
+    };
+    Err(ReadError::Own { what })
+}
+
+/// Bytes at the beginning within which a trace says what it is. Before the title of a page comes its policy.
+const OWN_BYTES: usize = 4096;
+
+/// `hocket-trace/1`: where the text, the trace events and Perfetto's packets name it.
+fn own_format(text: &str) -> Option<String> {
+    let rest = match text.as_bytes().first()? {
+        b'{' => text.strip_prefix("{\"otherData\":{\"format\":\"")?,
+        // The tag of a packet. The first event has it as an annotation: the value, then the name with its tag and length.
+        b'\n' => {
+            let (value, _) = text.split_once("R\u{6}format")?;
+            &value[value.rfind("hocket-")?..]
+        }
+        _ => text,
+    };
+    let name = ["hocket-trace/", "hocket-threads/"].into_iter().find(|it| rest.starts_with(it))?;
+    let version = rest[name.len()..].bytes().take_while(u8::is_ascii_digit).count();
+    (version > 0).then(|| rest[..name.len() + version].into())
+}
+
+fn is_own_page(text: &str) -> bool {
+    text.starts_with("<!DOCTYPE html>")
+        && text.contains(" \u{2013} hocket trace</title>")
+        && text.contains("content=\"Hocket\"")
 }
 
 /// A name must not look like a line of ours.

@@ -160,6 +160,8 @@ fn what_is_no_such_text_is_refused_with_a_remedy() {
         assert!(words.iter().all(|word| why.contains(word)), "{why}");
     };
     refused(b"PERFILE2h\0\0\0", &["perf's binary file", "perf script -i FILE > trace.txt"]);
+    // As a machine of the other order of bytes writes it.
+    refused(b"2ELIFREPh\0\0\0", &["perf's binary file", "perf script -i FILE > trace.txt"]);
     refused(b"\x17\x08\x44tracing6\0", &["trace-cmd report -i FILE"]);
     refused(b"\x7fELF\0", &["line 1", "not text", "perf sched record"]);
     refused(b"", &["none of the 0 lines", "perf sched record"]);
@@ -171,6 +173,35 @@ fn what_is_no_such_text_is_refused_with_a_remedy() {
     );
     let nobody = read_all(PERF, &chosen(&["jackd"])).unwrap_err().to_string();
     assert!(nobody.contains("jackd") && nobody.contains("engine (11)"), "{nobody}");
+}
+
+#[cfg(feature = "write")]
+#[test]
+fn a_trace_of_our_own_is_refused_with_a_remedy() {
+    use crate::write::{
+        chrome_json, chrome_json_of_system, perfetto, perfetto_of_system, system_text, text,
+    };
+    let run = crate::run::tests::run();
+    let system = read_all(PERF, &Choice::default()).unwrap();
+    let page = "<!DOCTYPE html><html lang=\"en\"><head><title>Band \u{2013} hocket trace</title>\
+                <meta name=\"generator\" content=\"Hocket\">";
+    for (bytes, what) in [
+        (text(&run).into_bytes(), "format hocket-trace/1 that"),
+        (chrome_json(&run), "format hocket-trace/1 that"),
+        (perfetto(&run), "format hocket-trace/1 that"),
+        (system_text(&system).into_bytes(), "format hocket-threads/1 that"),
+        (chrome_json_of_system(&system), "format hocket-threads/1 that"),
+        (perfetto_of_system(&system), "format hocket-threads/1 that"),
+        (b"hocket-trace/27, written by hocket 9.0\n".into(), "format hocket-trace/27 that"),
+        (page.into(), "a page that hocket trace wrote"),
+    ] {
+        let why = read(&bytes[..], AboutSystem::default(), &Choice::default(), || false);
+        let why = why.unwrap_err().to_string();
+        assert!(why.contains(what) && why.contains("--schedule lists,critical"), "{why}");
+    }
+    // A name alone makes no trace.
+    let named = read_all("hocket-trace/ is a format\n", &Choice::default()).unwrap_err();
+    assert_eq!(named, ReadError::NoEvents { lines: 1 });
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use crate::support::{check_refused, hocket, run};
 
 /// As `perf script` prints it. A name is hostile, and the last line is cut.
-const PERF: &str = "\
+pub const PERF: &str = "\
           swapper     0 [000] 100.000000:       sched:sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=engine next_pid=11 next_prio=20
            engine    11 [000] 100.000100:       sched:sched_waking: comm=<b>io</b> pid=12 prio=120 target_cpu=001
           swapper     0 [001] 100.000150:       sched:sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=<b>io</b> next_pid=12 next_prio=120
@@ -62,6 +62,7 @@ fn a_file_that_is_none_is_refused_with_its_remedy() {
         check_refused(&[&args[..], more].concat(), 2, &[&[name][..], words].concat());
     };
     refused("perf.data", b"PERFILE2h\0\0", &[], &["perf script -i", "> trace.txt"]);
+    refused("other.data", b"2ELIFREPh\0\0", &[], &["perf script -i", "> trace.txt"]);
     refused("trace.dat", b"\x17\x08\x44tracing6\0", &[], &["trace-cmd report -i"]);
     refused("empty", b"", &[], &["0 lines", "perf sched record"]);
     refused("perf.txt", PERF.as_bytes(), &["--threads", "jackd"], &["jackd", "engine (11)"]);
@@ -79,6 +80,28 @@ fn a_file_that_is_none_is_refused_with_its_remedy() {
     let itself = ["trace", "--from", &at("perf.txt"), "--force", "-o", &at("perf.txt")];
     check_refused(&itself, 2, &["perf.txt"]);
     assert!(!std::path::Path::new(&at("out.html")).exists());
+}
+
+#[test]
+fn a_trace_of_our_own_is_not_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    for (name, recorded) in [("perf.txt", PERF), ("pw.json", PIPEWIRE)] {
+        std::fs::write(at(name), recorded).unwrap();
+        for ending in ["html", "txt", "json", "pftrace"] {
+            let own = at(&format!("own.{ending}"));
+            let ran = run(&["trace", "--from", &at(name), "-o", &own]);
+            assert_eq!(ran.code, Some(0), "{}", ran.err);
+            let again = ["trace", "--from", &own, "-o", &at("again.html")];
+            let which = match (ending, name) {
+                ("html", _) => "a page that hocket trace wrote",
+                (_, "perf.txt") => "a trace of format hocket-threads/1",
+                _ => "a trace of format hocket-trace/1",
+            };
+            check_refused(&again, 2, &[&own, which, "ui.perfetto.dev", "--schedule"]);
+        }
+    }
+    assert!(!std::path::Path::new(&at("again.html")).exists());
 }
 
 /// As `pw-profiler -J` prints it, with a late cycle.
