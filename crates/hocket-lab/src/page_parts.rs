@@ -5,7 +5,7 @@
 pub(crate) mod palette;
 pub(crate) mod plots;
 
-use maud::{Markup, PreEscaped, html};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest, Sha256};
 
 /// The style of pages without plots.
@@ -32,6 +32,13 @@ pub(crate) fn head(title: &str, scripts: &str, styles: &[&str]) -> Markup {
             style { (PreEscaped(palette::css())) @for style in styles { (PreEscaped(style)) } }
         }
     }
+}
+
+/// What a page with this [`head`] begins with, to the end of its policy. The browser applies the policy to all that follows.
+pub(crate) fn policy_first(scripts: &str) -> String {
+    let page = html! { (DOCTYPE) html lang="en" { (head("", scripts, &[])) } }.into_string();
+    let policy = page.find("<meta name=\"viewport\"").expect("the head has it after its policy");
+    page[..policy].into()
 }
 
 /// A choice that works without scripts; the first one is chosen.

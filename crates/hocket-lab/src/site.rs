@@ -239,9 +239,16 @@ impl<E, P: FnMut(&str, &str) -> Result<(), E>> Maker<P> {
                 return Ok(());
             }
         };
-        let Some((entry, page)) = other_entry::trace(&text, file) else {
-            self.passed_over += 1;
-            return Ok(());
+        let (entry, page) = match other_entry::trace(&text, file) {
+            Some(Ok(trace)) => trace,
+            Some(Err(why)) => {
+                self.refuse(file, why);
+                return Ok(());
+            }
+            None => {
+                self.passed_over += 1;
+                return Ok(());
+            }
         };
         if !self.is_new(file, digest_of_bytes(page.as_bytes())) {
             return Ok(());

@@ -14,6 +14,8 @@ use crate::page_parts::{PLAIN_STYLE, choice, head};
 
 /// What this page needs besides, as that of a session's trace does.
 const OWN_STYLE: &str = include_str!("trace_page/style.css");
+/// The browser runs none.
+pub(crate) const SCRIPTS: &str = "";
 /// Threads and pairs in a table.
 const MOST: usize = 100;
 /// What is shown before and after the longest wait, in parts of its length.
@@ -28,7 +30,7 @@ pub fn html(system: &SystemTrace) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
-            (head(&title, "", &[PLAIN_STYLE, OWN_STYLE]))
+            (head(&title, SCRIPTS, &[PLAIN_STYLE, OWN_STYLE]))
             body {
                 (top(system))
                 main {

@@ -31,12 +31,10 @@ pub fn html(runs: &[RunTrace]) -> String {
     let about = &runs[0].about;
     let shown: Vec<Shown> = (0..runs.len()).map(|index| Shown::of(runs, index)).collect();
     let title = format!("{} – hocket trace", plain(&about.session));
-    // The browser runs this script and no other, whatever text a trace may hold.
-    let scripts = format!("script-src {}; ", script_source(SCRIPT));
     let page = html! {
         (DOCTYPE)
         html lang="en" {
-            (head(&title, &scripts, &[PLAIN_STYLE, OWN_STYLE]))
+            (head(&title, &scripts(), &[PLAIN_STYLE, OWN_STYLE]))
             body {
                 (top(&shown))
                 main {
@@ -52,6 +50,11 @@ pub fn html(runs: &[RunTrace]) -> String {
         }
     };
     page.into_string()
+}
+
+/// The browser runs this script and no other, whatever text a trace may hold.
+pub(crate) fn scripts() -> String {
+    format!("script-src {}; ", script_source(SCRIPT))
 }
 
 /// What a page with two runs says about them.

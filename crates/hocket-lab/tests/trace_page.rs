@@ -2,6 +2,9 @@
 
 mod trace_fixture;
 
+use std::collections::BTreeMap;
+
+use hocket_lab::site::{INDEX, make};
 use hocket_lab::trace_page::html;
 use serde_json::Value;
 use trace_fixture::{LATE, UNITS, run};
@@ -134,6 +137,61 @@ fn base64(bytes: &[u8]) -> String {
         (0..4).map(digit).collect::<String>()
     };
     bytes.chunks(3).map(group).collect()
+}
+
+/// The pages of a site whose folder has these files, by their names.
+fn site_of(files: &[(&str, String)]) -> BTreeMap<String, String> {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    let mut pages = BTreeMap::new();
+    let roots = [folder.path().to_path_buf()];
+    let made = make(&roots, &folder.path().join("site"), |name, text| {
+        pages.insert(name.to_owned(), text.to_owned());
+        Ok::<(), ()>(())
+    });
+    made.unwrap();
+    pages
+}
+
+/// A copy belongs to the site, and so would its scripts.
+#[test]
+fn a_site_has_no_trace_with_other_scripts() {
+    let page = html(&[run(5)]);
+    let charset = "<meta charset=\"utf-8\">";
+    let policy = "<meta http-equiv=\"Content-Security-Policy\"";
+    let known = page.split_once("script-src ").unwrap().1.split_once(';').unwrap().0;
+    let changes = [
+        ("none.html", policy, "<meta name=\"note\"".to_owned()),
+        ("any.html", known, "'unsafe-inline'".into()),
+        ("another.html", known, "'sha256-AAAA'".into()),
+        ("more.html", known, format!("{known} 'sha256-AAAA'")),
+        ("before.html", charset, format!("{charset}<script>alert(1)</script>")),
+        ("comment.html", charset, format!("{charset}<!--")),
+    ];
+    let mut files = vec![("good.html", page.clone())];
+    for (name, part, other) in &changes {
+        assert!(page.contains(part), "{part}");
+        files.push((name, page.replacen(part, other, 1)));
+    }
+    let site = site_of(&files);
+    let traces: Vec<&String> =
+        site.iter().filter(|(name, _)| name.starts_with("trace-")).map(|it| it.1).collect();
+    assert!(traces == [&page], "{:?}", site.keys());
+    let (_, unread) = site[INDEX].split_once("Files that could not be used</h2>").unwrap();
+    for (name, ..) in changes {
+        assert!(unread.contains(name), "{name}: {unread}");
+    }
+    let why = "not copied: its scripts are not those of this version";
+    assert_eq!(unread.matches(why).count(), 6, "{unread}");
+}
+
+#[test]
+fn a_site_has_the_pages_of_threads() {
+    let page = hocket_lab::threads_page::html(&Default::default());
+    let site = site_of(&[("threads.html", page.clone())]);
+    assert!(site.values().any(|copy| *copy == page), "{:?}", site.keys());
 }
 
 #[test]

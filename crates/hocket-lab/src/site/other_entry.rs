@@ -13,6 +13,7 @@ use super::search::Candidate;
 use crate::foreign::plain;
 use crate::harness::{Estimate, TWIN};
 use crate::numbers::{capital, count, counted, digits, estimate};
+use crate::page_parts::policy_first;
 use crate::table::Table;
 
 /// What an export of a run of the lab counts as: it names no format.
@@ -314,14 +315,20 @@ impl<'v> Exported<'v> {
 /// What the title of the page of a trace ends with.
 const TRACE: &str = " \u{2013} hocket trace</title>";
 
-/// A page that `hocket trace` wrote, and its text.
-pub(super) fn trace<'t>(page: &'t [u8], file: &Candidate) -> Option<(Entry, &'t str)> {
+/// A page that `hocket trace` wrote, and its text; or why it is not copied.
+pub(super) fn trace<'t>(
+    page: &'t [u8],
+    file: &Candidate,
+) -> Option<Result<(Entry, &'t str), &'static str>> {
     let page = whole_characters(page)?;
     let is_ours = page.starts_with("<!DOCTYPE html>");
     let (head, _) = page.split_once("<style>").filter(|_| is_ours)?;
     let is_ours = head.contains("name=\"generator\" content=\"Hocket\"");
     let (before, _) = head.split_once(TRACE).filter(|_| is_ours)?;
     let (_, name) = before.rsplit_once("<title>")?;
+    if !has_known_scripts(page) {
+        return Some(Err(UNKNOWN_SCRIPTS));
+    }
     let name = plain(&unescaped(name));
     let digest = crate::about::digest_of(page);
     let entry = Entry {
@@ -338,7 +345,18 @@ pub(super) fn trace<'t>(page: &'t [u8], file: &Candidate) -> Option<(Entry, &'t 
         figures: Vec::new(),
         detail: Detail::Trace,
     };
-    Some((entry, page))
+    Some(Ok((entry, page)))
+}
+
+/// Why a page of a trace is not copied.
+const UNKNOWN_SCRIPTS: &str = "not copied: its scripts are not those of this version. It was changed, or another version of Hocket \
+    wrote it. Write it again with hocket trace";
+
+/// Whether the browser runs no script of the page but that of this version's pages. A copy belongs to the site, so a script
+/// in it could read all other pages. The policy against that is the page's own, and holds for what comes after it.
+fn has_known_scripts(page: &str) -> bool {
+    let known = [crate::trace_page::scripts(), crate::threads_page::SCRIPTS.into()];
+    known.iter().any(|scripts| page.starts_with(&policy_first(scripts)))
 }
 
 /// The text; of one that was cut off within its last character, what comes before that.
