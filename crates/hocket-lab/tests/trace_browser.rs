@@ -7,8 +7,13 @@ mod trace_fixture;
 
 use std::path::Path;
 
-use browser::{Scheme, View, assert_fits, chromium, look, objections, run as browse, written};
+use browser::{
+    Scheme, View, assert_fits, chromium, look, objections, run as browse, strings, written,
+};
+use hocket_lab::threads_page;
 use hocket_lab::trace_page::html;
+use hocket_trace::sched_text::{self, Choice};
+use hocket_trace::system::AboutSystem;
 use serde_json::{Value, json};
 use trace_fixture::run;
 
@@ -35,7 +40,10 @@ addEventListener("load", () => {
     const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
     const colours = new Set();
     for (let i = 0; i < pixels.length; i += 4) if (pixels[i + 3] === 255) colours.add(pixels[i] << 16 | pixels[i + 1] << 8 | pixels[i + 2]);
-    const out = { seen, width: canvas.getBoundingClientRect().width, lanes: [...d.querySelectorAll(".names div")].map((e) => e.title), legend: [...d.querySelectorAll(".trace .legend li")].map((e) => e.textContent), samples: [...d.querySelectorAll(".trace .legend .swatch")].filter((e) => e.getBoundingClientRect().width > 5 && e.getBoundingClientRect().height > 5 && w.getComputedStyle(e).backgroundColor.startsWith("rgb(")).length, hidden: d.querySelectorAll(".stage [hidden]").length, colours: colours.size };
+    const hex = (colour) => "#" + colour.toString(16).padStart(6, "0");
+    const style = w.getComputedStyle(d.documentElement);
+    const inks = Object.fromEntries(["late", "ink", "muted"].map((name) => [name, style.getPropertyValue("--" + name)]));
+    const out = { seen, inks, painted: [...colours].map(hex), ground: w.getComputedStyle(plot).backgroundColor, strip: w.getComputedStyle(d.querySelector(".trace .legend .swatch")).backgroundColor, width: canvas.getBoundingClientRect().width, lanes: [...d.querySelectorAll(".names div")].map((e) => e.title), legend: [...d.querySelectorAll(".trace .legend li")].map((e) => e.textContent), samples: [...d.querySelectorAll(".trace .legend .swatch")].filter((e) => e.getBoundingClientRect().width > 5 && e.getBoundingClientRect().height > 5 && w.getComputedStyle(e).backgroundColor.startsWith("rgb(")).length, hidden: d.querySelectorAll(".stage [hidden]").length, colours: colours.size };
     document.getElementById("seen").textContent = JSON.stringify(out);
   } catch (error) { document.getElementById("seen").textContent = JSON.stringify({ error: String(error) }); }
 });
@@ -43,6 +51,10 @@ addEventListener("load", () => {
 
 /// What the page shows at first, and after each step. `steps` are functions in JavaScript, with commas between.
 fn drive(browser: &Path, page: &str, steps: &str) -> Value {
+    drive_in(browser, Scheme::Light, page, steps)
+}
+
+fn drive_in(browser: &Path, scheme: Scheme, page: &str, steps: &str) -> Value {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let page = page.replace('&', "&amp;").replace('"', "&quot;");
     let frame =
@@ -57,7 +69,7 @@ fn drive(browser: &Path, page: &str, steps: &str) -> Value {
         "--dump-dom".into(),
         format!("file://{}", outer.display()),
     ];
-    let said = browse(browser, Scheme::Light, &arguments);
+    let said = browse(browser, scheme, &arguments);
     assert!(said.console.is_empty(), "{:#?}", said.console);
     let seen = written(&said.dom);
     assert_eq!(seen["error"], Value::Null);
@@ -114,6 +126,39 @@ fn it_draws_lanes_by_seat_and_begins_at_the_worst_block() {
     assert_eq!(seen["samples"], entries - 1);
     assert!(seen["colours"].as_u64() > Some(8), "{}", seen["colours"]);
     assert_eq!(seen["hidden"], 0);
+}
+
+/// The fills of units are the same in both schemes, because their names are dark text. All else changes.
+#[test]
+fn the_timeline_has_the_colours_of_the_scheme() {
+    let Some(browser) = chromium("the_timeline_has_the_colours_of_the_scheme") else { return };
+    let page = html(&[run(50)]);
+    let [light, dark] =
+        [Scheme::Light, Scheme::Dark].map(|scheme| drive_in(&browser, scheme, &page, ""));
+    assert_eq!(light["ground"], "rgb(255, 255, 255)");
+    assert_eq!(dark["ground"], "rgb(27, 31, 37)");
+    let has = |seen: &Value, colour: &Value| strings(&seen["painted"]).contains(&text(colour));
+    for ink in ["late", "ink", "muted"] {
+        let [of_light, of_dark] = [&light["inks"][ink], &dark["inks"][ink]];
+        assert_ne!(of_light, of_dark, "{ink}");
+        assert!(has(&light, of_light) && !has(&light, of_dark), "{ink}: {light:#}");
+        assert!(has(&dark, of_dark) && !has(&dark, of_light), "{ink}: {dark:#}");
+    }
+    assert_eq!(light["strip"], dark["strip"]);
+    for seen in [&light, &dark] {
+        assert!(has(seen, &json!(hex(text(&seen["strip"])))), "no unit: {seen:#}");
+    }
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().expect("text").trim()
+}
+
+/// `#0a141e` of `rgb(10, 20, 30)`.
+fn hex(rgb: &str) -> String {
+    let inside = rgb.trim_start_matches("rgb(").trim_end_matches(')');
+    let parts = inside.split(", ").map(|part| part.parse::<u8>().expect("a part of a colour"));
+    format!("#{}", parts.map(|part| format!("{part:02x}")).collect::<String>())
 }
 
 #[test]
@@ -251,6 +296,74 @@ fn a_page_of_two_runs_is_whole_and_has_no_faults() {
 fn axe_core_has_no_objections() {
     let Some(browser) = chromium("axe_core_has_no_objections") else { return };
     let page = html(&[run(50)]);
+    for (scheme, width) in [(Scheme::Light, 1280), (Scheme::Dark, 390)] {
+        let objections = objections(&browser, scheme, &page, width);
+        assert!(objections.is_empty(), "{width}: {objections:#?}");
+    }
+}
+
+/// As `perf script` prints it. A name would be a picture, if it were not text.
+const PERF: &str = "\
+    swapper 0 [000] 100.000000: sched:sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=engine next_pid=11 next_prio=20
+    engine 11 [000] 100.000100: sched:sched_waking: comm=<img src=x> pid=12 prio=120 target_cpu=001
+    swapper 0 [001] 100.000150: sched:sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=<img src=x> next_pid=12 next_prio=120
+    engine 11 [000] 100.000200: sched:sched_switch: prev_comm=engine prev_pid=11 prev_prio=20 prev_state=R ==> next_comm=stranger next_pid=13 next_prio=0
+    stranger 13 [000] 100.000300: sched:sched_switch: prev_comm=stranger prev_pid=13 prev_prio=0 prev_state=S ==> next_comm=engine next_pid=11 next_prio=20
+    <img src=x> 12 [001] 100.000350: sched:sched_switch: prev_comm=<img src=x> prev_pid=12 prev_prio=120 prev_state=S ==> next_comm=swapper/1 next_pid=0 next_prio=120
+    engine 11 [000] 100.000400: sched:sched_switch: prev_comm=engine prev_pid=11 prev_prio=20 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120
+";
+
+/// The page of `--attach` and of `--from` a text of the scheduler.
+fn page_of_threads() -> String {
+    let about = AboutSystem {
+        hocket: "0.1.0".into(),
+        program: "engine, <img src=x> of perf.txt".into(),
+        ..AboutSystem::default()
+    };
+    let choice = Choice { threads: vec!["engine".into(), "12".into()], ..Choice::default() };
+    let system = sched_text::read(PERF.as_bytes(), about, &choice, || false);
+    threads_page::html(&system.expect("a text of the scheduler"))
+}
+
+#[test]
+fn the_page_of_threads_is_whole_at_both_widths_and_names_are_text() {
+    let test = "the_page_of_threads_is_whole_at_both_widths_and_names_are_text";
+    let Some(browser) = chromium(test) else { return };
+    let page = page_of_threads();
+    let view = |name, width| View { name, page: &page, width, scripts: true };
+    let views = [view("desk", 1280), view("phone", 390)];
+    for scheme in [Scheme::Light, Scheme::Dark] {
+        let (seen, console) = look(&browser, scheme, &views);
+        assert!(console.is_empty(), "{console:#?}");
+        for view in &views {
+            check_threads(&seen[view.name], scheme, view.name);
+        }
+    }
+}
+
+fn check_threads(seen: &Value, scheme: Scheme, name: &str) {
+    assert_fits(seen, name);
+    let none = ["loaded", "nameless", "unlabelled"].map(|what| &seen[what]);
+    assert_eq!(none, [&json!(0); 3], "{name}: {seen:#}");
+    assert_eq!((&seen["out"], &seen["covered"]), (&json!([]), &json!([])), "{name}");
+    assert_eq!(seen["pictures"], 2, "the whole time, and the longest wait");
+    let tables = ["Threads", "Who was in the way", "Who ran at the same time", "Who woke whom"];
+    let headings = [&["Timeline"][..], &tables, &["What it does not show"]].concat();
+    assert_eq!(seen["headings"], json!(headings), "{name}");
+    assert!(strings(&seen["rows"]).contains(&"<img src=x> (12)"), "{name}: {}", seen["rows"]);
+    let [here, other] = match scheme {
+        Scheme::Light => ["light", "dark"],
+        Scheme::Dark => ["dark", "light"],
+    };
+    assert_eq!(seen["auto"], seen["themes"][here], "{name}");
+    assert_ne!(seen["auto"], seen["themes"][other], "{name}");
+}
+
+#[test]
+fn axe_core_has_no_objections_to_the_page_of_threads() {
+    let test = "axe_core_has_no_objections_to_the_page_of_threads";
+    let Some(browser) = chromium(test) else { return };
+    let page = page_of_threads();
     for (scheme, width) in [(Scheme::Light, 1280), (Scheme::Dark, 390)] {
         let objections = objections(&browser, scheme, &page, width);
         assert!(objections.is_empty(), "{width}: {objections:#?}");
