@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::from_text::PERF;
 use crate::interrupted::{await_handler, interrupt};
 use crate::support::{Ran, check_refused, example, files, hocket, one_track, run, session};
 
@@ -100,7 +101,7 @@ for packet in trace.packet:
         open_slices.setdefault(event.track_uuid, []).append((about, packet.timestamp))
     elif event.type == TrackEvent.TYPE_SLICE_END:
         about, start = open_slices[event.track_uuid].pop()
-        slices.append(about + [packet.timestamp - start])
+        slices.append(about + [packet.timestamp - start, start])
 print(json.dumps({"slices": slices, "open": sum(map(len, open_slices.values())), "facts": facts}))
 "#;
 
@@ -116,6 +117,77 @@ fn python() -> Option<String> {
     named.into_iter().chain([of_setup.into(), "python3".into()]).find(has)
 }
 
+#[track_caller]
+fn as_google_reads(python: &str, file: &str) -> Value {
+    let said = Command::new(python).args(["-c", READER, file]).output().unwrap();
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    serde_json::from_slice(&said.stdout).unwrap()
+}
+
+/// Track, category, name, begin after the first of all, and length, in nanoseconds.
+type Slice = (String, String, String, i64, i64);
+
+/// In order, with begins as distances from the first.
+fn from_the_first(mut slices: Vec<Slice>) -> Vec<Slice> {
+    let first = slices.iter().map(|slice| slice.3).min().unwrap_or(0);
+    slices.iter_mut().for_each(|slice| slice.3 -= first);
+    slices.sort();
+    slices
+}
+
+fn slices_of_perfetto(said: &Value) -> Vec<Slice> {
+    let slices = said["slices"].as_array().unwrap().iter().map(|slice| {
+        let word = |at: usize| slice[at].as_str().unwrap().to_owned();
+        let ns = |at: usize| slice[at].as_i64().unwrap();
+        (word(0), word(1), word(2), ns(4), ns(3))
+    });
+    from_the_first(slices.collect())
+}
+
+fn slices_of_json(file: &str) -> Vec<Slice> {
+    let all: Value = serde_json::from_str(&read(file)).unwrap();
+    let events = all["traceEvents"].as_array().unwrap();
+    let track = |tid: &Value| {
+        let names = |event: &&Value| event["name"] == "thread_name" && event["tid"] == *tid;
+        events.iter().find(names).unwrap()["args"]["name"].as_str().unwrap().to_owned()
+    };
+    let slices = events.iter().filter(|event| event["ph"] == "X").map(|event| {
+        let word = |key: &str| event[key].as_str().unwrap().to_owned();
+        let ns = |key: &str| (event[key].as_f64().unwrap() * 1e3).round() as i64;
+        (track(&event["tid"]), word("cat"), word("name"), ns("ts"), ns("dur"))
+    });
+    from_the_first(slices.collect())
+}
+
+#[test]
+fn googles_classes_read_the_threads_of_a_text_as_the_trace_events_say() {
+    const TEST: &str = "googles_classes_read_the_threads_of_a_text_as_the_trace_events_say";
+    let Some(python) = python() else {
+        println!("SKIPPED {TEST}: no Python with the package perfetto; HOCKET_PYTHON names one");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let [perf, perfetto, json] = ["perf.txt", "a.pftrace", "a.json"].map(|name| at(&folder, name));
+    std::fs::write(&perf, PERF).unwrap();
+    for file in [&perfetto, &json] {
+        let ran = run(&["trace", "--from", &perf, "-o", file]);
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+    }
+    let said = as_google_reads(&python, &perfetto);
+    let format = &said["facts"]["format"];
+    assert_eq!((&said["open"], format), (&0.into(), &"hocket-threads/1".into()));
+    let slices = slices_of_json(&json);
+    assert_eq!(slices_of_perfetto(&said), slices);
+    // `a` had the CPU in between. The trace ends with the last event that is whole.
+    let engine: Vec<(i64, i64)> = slices
+        .iter()
+        .filter(|slice| slice.0 == "engine (11)" && slice.2 == "CPU 0")
+        .map(|slice| (slice.3, slice.4))
+        .collect();
+    assert_eq!(engine, [(0, 200_000), (300_000, 50_000)], "{slices:#?}");
+    assert!(slices.iter().any(|slice| slice.2 == "<b>io</b> (12)"), "{slices:#?}");
+}
+
 #[test]
 fn googles_classes_read_the_same_as_the_trace_events_say() {
     const TEST: &str = "googles_classes_read_the_same_as_the_trace_events_say";
@@ -126,9 +198,7 @@ fn googles_classes_read_the_same_as_the_trace_events_say() {
     let folder = tempfile::tempdir().unwrap();
     let file = at(&folder, "trace.pftrace");
     band(&file, "20");
-    let said = Command::new(&python).args(["-c", READER, &file]).output().unwrap();
-    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
-    let said: Value = serde_json::from_slice(&said.stdout).unwrap();
+    let said = as_google_reads(&python, &file);
     assert_eq!((&said["open"], &said["facts"]["format"]), (&0.into(), &"hocket-trace/1".into()));
     let slices = said["slices"].as_array().unwrap();
     let of = |category: &str| slices.iter().filter(|slice| slice[1] == category).count();
