@@ -211,6 +211,7 @@ impl Cycles {
             finished_ns,
             deadline_ns: 0,
             skipped: 0,
+            plan: None,
             names: 0,
             lanes,
             others: Vec::new(),

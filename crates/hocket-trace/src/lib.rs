@@ -71,6 +71,9 @@ pub struct BlockTrace {
     pub finished_ns: i64,
     /// The deadline, after the planned start.
     pub deadline_ns: i64,
+    /// The number of the plan that was run. `None`: not known, as in a record, which has the units' names for it.
+    #[serde(skip)]
+    pub plan: Option<u64>,
     /// Names of the units.
     pub unit_names: Vec<String>,
     /// One lane per thread, the leader's first.

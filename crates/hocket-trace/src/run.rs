@@ -95,6 +95,8 @@ pub struct RunBlock {
     pub deadline_ns: i64,
     /// Periods that passed without a block after it.
     pub skipped: u64,
+    /// The number of the plan that was run. `None`: not known, as in a file of another tool.
+    pub plan: Option<u64>,
     /// Index into [`RunTrace::unit_names`].
     pub names: usize,
     /// One lane per thread that came, the leader's first.
@@ -194,6 +196,7 @@ impl RunTrace {
             finished_ns: trace.finished_ns,
             deadline_ns: trace.deadline_ns,
             skipped,
+            plan: trace.plan,
             names: self.names(&trace.unit_names),
             lanes,
             others: Vec::new(),
@@ -221,6 +224,12 @@ impl RunTrace {
         self.blocks.first().map_or(0, |block| block.start_ns)
     }
 
+    /// The plan of the block at this index, if the kept block before it ran another one.
+    pub fn new_plan(&self, index: usize) -> Option<u64> {
+        let before = self.blocks[index.checked_sub(1)?].plan?;
+        self.blocks[index].plan.filter(|plan| *plan != before)
+    }
+
     /// The number of spans of all blocks.
     pub fn spans(&self) -> usize {
         let lanes = self.blocks.iter().flat_map(|block| &block.lanes);
@@ -244,6 +253,7 @@ impl RunTrace {
             awake_ns: block.awake_ns,
             finished_ns: block.finished_ns,
             deadline_ns: block.deadline_ns,
+            plan: block.plan,
             unit_names: Vec::new(),
             lanes: block.lanes.iter().map(lane).collect(),
         };
@@ -373,6 +383,7 @@ pub(crate) mod tests {
             awake_ns: 10_000,
             finished_ns,
             deadline_ns: 1_000_000,
+            plan: Some(4),
             unit_names: ["drums: play, eq", "vocals: play", "master <&\">"]
                 .map(String::from)
                 .into(),

@@ -38,6 +38,7 @@ fn block(awake: (i64, i64), lead: &[(u32, i64, i64)], help: &[(u32, i64, i64)]) 
             awake_ns: awake.0 * US,
             finished_ns: finished * US,
             deadline_ns: 1000 * US,
+            plan: None,
             unit_names: ["drums", "vocals", "master"].map(String::from).to_vec(),
             lanes: vec![lane(LEADER, 0, awake.0, lead), lane("worker 1", 1, awake.1, help)],
         },
@@ -353,7 +354,7 @@ prop_compose! {
     ) -> Evidence {
         let (awake_ns, finished_ns, deadline_ns, signaled_ns) = times;
         let unit_names = vec!["a".into(), "b".into()];
-        let trace = BlockTrace { block: 1, awake_ns, finished_ns, deadline_ns, unit_names, lanes };
+        let trace = BlockTrace { block: 1, awake_ns, finished_ns, deadline_ns, plan: None, unit_names, lanes };
         Evidence { trace, estimates_ns, expected_ns, signaled_ns, engine_tids: vec![1], seats }
     }
 }

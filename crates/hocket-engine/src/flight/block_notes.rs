@@ -135,6 +135,7 @@ impl BlockNotes {
             awake_ns: lateness,
             finished_ns: lateness + self.times.duration_ns as i64,
             deadline_ns: self.times.deadline_ns as i64,
+            plan: Some(self.plan),
             unit_names,
             lanes: lanes.map(lane).collect(),
         }

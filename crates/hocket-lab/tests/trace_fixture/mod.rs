@@ -41,6 +41,7 @@ fn block(number: u64) -> BlockTrace {
         awake_ns: 10_000,
         finished_ns: vocals + 50_000,
         deadline_ns: PERIOD_NS,
+        plan: None,
         unit_names: UNITS.map(String::from).into(),
         lanes: vec![lane("worker 0 (leader)", 0, lead), lane("worker 1", 1, help)],
     }

@@ -127,8 +127,12 @@ pub(super) fn facts(run: &RunTrace) -> Vec<(&'static str, String)> {
 /// Cost: linear in the spans.
 pub(super) fn events<'a>(run: &'a RunTrace, mut each: impl FnMut(Event<'a>)) {
     let mut ends = Ends::default();
-    for block in &run.blocks {
+    for (index, block) in run.blocks.iter().enumerate() {
         let start = Start { ns: block.start_ns as i64, ends: &mut ends };
+        // The engine takes a new plan between two blocks.
+        if let Some(plan) = run.new_plan(index) {
+            each(start.instant(format!("plan {plan}").into(), "plan", 0, "".into()));
+        }
         block_events(block, start, &mut each);
         for lane in &block.lanes {
             let track = Track::Thread(lane.thread);
@@ -161,14 +165,14 @@ fn block_events<'a>(block: &'a RunBlock, mut start: Start<'_>, each: &mut impl F
     let detail = block.verdict.as_ref().map_or("", |verdict| &verdict.text);
     let times = (0, block.finished_ns);
     each(start.slice(Track::Blocks, name.into(), "block", times, detail.into()));
-    each(start.instant("deadline", "deadline", block.deadline_ns, "".into()));
+    each(start.instant("deadline".into(), "deadline", block.deadline_ns, "".into()));
     if block.is_late() {
-        each(start.instant("miss", "miss", block.finished_ns, detail.into()));
+        each(start.instant("miss".into(), "miss", block.finished_ns, detail.into()));
     }
     if block.skipped > 0 {
         let periods = if block.skipped == 1 { "period" } else { "periods" };
         let words = format!("{} {periods} skipped", block.skipped);
-        each(start.instant("skipped", "miss", block.finished_ns, words.into()));
+        each(start.instant("skipped".into(), "miss", block.finished_ns, words.into()));
     }
     each(Event::Slack { at_ns: start.at(block.finished_ns), slack_ns: block.slack_ns() });
 }
@@ -249,12 +253,12 @@ impl Start<'_> {
 
     fn instant<'a>(
         &self,
-        name: &'static str,
+        name: Cow<'a, str>,
         category: &'static str,
         at_ns: i64,
         detail: Cow<'a, str>,
     ) -> Event<'a> {
-        let (track, name, at_ns) = (Track::Blocks, name.into(), self.at(at_ns));
+        let (track, at_ns) = (Track::Blocks, self.at(at_ns));
         Event::Instant { track, name, category, at_ns, detail }
     }
 }
@@ -305,6 +309,27 @@ mod tests {
         run.blocks.iter_mut().for_each(|block| block.lanes[0].awake_ns = -5_000);
         let sleepers = slices(&run).into_iter().filter(|slice| slice.1 == "asleep");
         assert!(sleepers.map(|slice| slice.0).eq([Track::Thread(2); 3]));
+    }
+
+    #[test]
+    fn a_new_plan_is_an_instant_before_its_first_block() {
+        let mut run = run();
+        let plans = |run: &RunTrace| {
+            let mut plans = Vec::new();
+            events(run, |event| {
+                if let Event::Instant { name, category: "plan", at_ns, .. } = event {
+                    plans.push((name.into_owned(), at_ns));
+                }
+            });
+            plans
+        };
+        assert_eq!(plans(&run), [], "the first plan is no new one");
+        run.blocks[1].plan = Some(6);
+        run.blocks[2].plan = Some(6);
+        assert_eq!(plans(&run), [("plan 6".into(), 5_008_000_000)]);
+        // Where it is not known, nothing is claimed.
+        run.blocks[1].plan = None;
+        assert_eq!(plans(&run), []);
     }
 
     #[test]

@@ -11,8 +11,11 @@ use crate::run::{FORMAT, Kept, RunBlock, RunTrace};
 /// Names are on one line each. A program that shows it on a terminal escapes what else acts there.
 pub fn text(run: &RunTrace) -> String {
     let mut out = head(run);
-    for block in &run.blocks {
+    for (index, block) in run.blocks.iter().enumerate() {
         out.push('\n');
+        if let Some(plan) = run.new_plan(index) {
+            let _ = writeln!(out, "plan {plan} from here on");
+        }
         out += &block_text(run, block);
     }
     out
@@ -121,6 +124,7 @@ mod tests {
     #[test]
     fn everything_is_said() {
         let mut run = run();
+        run.blocks[2].plan = Some(6);
         (run.lost_blocks, run.lost_spans, run.interrupted) = (3, 4, true);
         let text = text(&run);
         assert!(text.starts_with("hocket-trace/1, written by hocket 0.1.0\n"), "{text}");
@@ -138,6 +142,7 @@ mod tests {
             "block 7, 0.000 ms after the first: awake 10.0, finished 900.0, slack 100.0",
             "block 8, 1.000 ms after the first: awake 10.0, finished 1050.0, LATE by 50.0",
             "  periods skipped after it: 1",
+            "plan 6 from here on",
             "  worker 1, CPU 4: awake 20.0, finished 1050.0",
             "         30.0     600.0     570.0  vocals: play",
             "        300.0     600.5     300.5  (wait)",
