@@ -1,13 +1,14 @@
 //! Latencies that processors report while they play: of several before one block the last ones count, then every fan-in
-//! has one latency, and on the way there nothing clicks.
+//! has one latency, and on the way there nothing clicks. Every schedule has the bits of the serial walk, and a node that the
+//! change does not reach sounds as without it.
 
 use std::f64::consts::TAU;
 use std::sync::{Arc, Mutex};
 
 use hocket_engine::host::{Host, MainRequests, MainSide};
 use hocket_engine::{
-    Block, Edge, Graph, GraphEditor, MainThread, Node, NodeId, NodeKind, Processor, ScheduleKind,
-    Settings, Steer,
+    Block, Edge, Engine, Graph, GraphEditor, MainThread, Node, NodeId, NodeKind, Processor,
+    ScheduleKind, Settings, Steer,
 };
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
@@ -15,6 +16,15 @@ use proptest::test_runner::FileFailurePersistence;
 use super::{clicks, seating, settings};
 
 const FRAMES: usize = 64;
+/// The most workers.
+const WORKERS: usize = 4;
+
+/// A schedule, and how many workers play it.
+type Way = (ScheduleKind, usize);
+
+const SERIAL: Way = (ScheduleKind::Serial, 1);
+const PARALLEL: [ScheduleKind; 4] =
+    [ScheduleKind::Dataflow, ScheduleKind::Steal, ScheduleKind::Lists, ScheduleKind::Critical];
 
 /// Where the test finds what a reporter got when it joined.
 type Requests = Arc<Mutex<Option<Box<dyn MainRequests>>>>;
@@ -76,21 +86,24 @@ impl Processor for Sine {
     }
 }
 
-/// The numbers reach the last node by two ways: directly, and over a node where the first reporter comes in. The second one
-/// comes in at the end.
+/// The numbers reach the end by two ways: directly, and over a node where the first reporter comes in. The second one
+/// comes in at the end. Neither reaches the last node, where the numbers come from a late node and over a delay line.
 fn graph() -> Graph {
     let mut graph = Graph::default();
     let inputs = |from: &[u32]| from.iter().map(|id| Edge::new(NodeId(*id), 1.0)).collect();
-    for (name, from) in [
-        ("numbers", &[][..]),
-        ("first", &[]),
-        ("second", &[]),
-        ("middle", &[0, 1]),
-        ("end", &[3, 0, 2]),
+    for (name, latency_frames, from) in [
+        ("numbers", 0, &[][..]),
+        ("first", 0, &[]),
+        ("second", 0, &[]),
+        ("middle", 0, &[0, 1]),
+        ("end", 0, &[3, 0, 2]),
+        ("late", 100, &[0]),
+        ("apart", 0, &[5, 0]),
     ] {
-        let kind = NodeKind::Custom(0);
-        graph.add(Node { inputs: inputs(from), ..Node::new(name, kind) }).unwrap();
+        let node = Node::new(name, NodeKind::Custom(0));
+        graph.add(Node { inputs: inputs(from), latency_frames, ..node }).unwrap();
     }
+    graph.set_outputs(vec![NodeId(4), NodeId(6)]).unwrap();
     graph
 }
 
@@ -104,42 +117,97 @@ fn bursts() -> impl Strategy<Value = Vec<(usize, Burst)>> {
     prop::collection::vec((gap, burst), 1..8)
 }
 
-/// The left output: until the first burst, then after each. `serves_each`: a plan for each report; otherwise the last ones
-/// of a burst are planned at once.
-fn play(source: Box<dyn Processor>, bursts: &[(usize, Burst)], serves_each: bool) -> Vec<Vec<f32>> {
+fn way() -> impl Strategy<Value = Way> {
+    (prop::sample::select(&PARALLEL[..]), 1..=WORKERS)
+}
+
+/// Each kind of schedule that has workers, with a drawn number of them.
+fn ways() -> impl Strategy<Value = Vec<Way>> {
+    let workers = prop::array::uniform4(1..=WORKERS);
+    workers.prop_map(|workers| PARALLEL.into_iter().zip(workers).collect())
+}
+
+/// How often plans are made.
+#[derive(Clone, Copy)]
+enum Planned {
+    /// One for each report.
+    AtOnce,
+    /// One for the last reports of a burst.
+    InTheEnd,
+}
+
+/// The left sides of both outputs: until the first burst, then after each.
+#[derive(Default)]
+struct Heard {
+    end: Vec<Vec<f32>>,
+    apart: Vec<Vec<f32>>,
+}
+
+impl Heard {
+    fn play(&mut self, engine: &mut Engine, blocks: usize) {
+        let (mut end, mut apart) = (Vec::new(), Vec::new());
+        for _ in 0..blocks {
+            engine.process(FRAMES);
+            for (output, samples) in [&mut end, &mut apart].into_iter().enumerate() {
+                samples.extend_from_slice(engine.output_rows(output, FRAMES).unwrap().row(0));
+            }
+        }
+        self.end.push(end);
+        self.apart.push(apart);
+    }
+}
+
+fn start(source: Box<dyn Processor>, (kind, workers): Way) -> (Engine, GraphEditor, [Requests; 2]) {
     let reporters: [Requests; 2] = Default::default();
     let reports = |at: usize| Some(Box::new(Reports(Arc::clone(&reporters[at]))) as _);
-    let processors = vec![Some(source), reports(0), reports(1), None, None];
+    let sums = [None, None, None, None];
+    let processors = [Some(source), reports(0), reports(1)].into_iter().chain(sums).collect();
     let settings = Settings {
         frames: FRAMES as u32,
         steer: Steer::Fixed,
         main_thread: MainThread::Starting,
-        ..settings(ScheduleKind::Serial)
+        ..settings(kind)
     };
-    let (mut engine, editor) =
-        GraphEditor::start(&graph(), processors, settings, seating(1)).unwrap();
+    let (engine, editor) =
+        GraphEditor::start(&graph(), processors, settings, seating(workers)).unwrap();
+    (engine, editor, reporters)
+}
+
+fn play(
+    source: Box<dyn Processor>,
+    bursts: &[(usize, Burst)],
+    planned: Planned,
+    way: Way,
+) -> Heard {
+    let (mut engine, editor, reporters) = start(source, way);
     let control = editor.control();
-    let mut heard = Vec::new();
-    let mut blocks = |engine: &mut hocket_engine::Engine, count: usize| {
-        let mut row = Vec::new();
-        for _ in 0..count {
-            engine.process(FRAMES);
-            row.extend_from_slice(engine.output(FRAMES).left);
-        }
-        heard.push(row);
-    };
+    let mut heard = Heard::default();
     for (gap, burst) in bursts {
-        blocks(&mut engine, *gap);
+        heard.play(&mut engine, *gap);
         for (at, frames) in burst {
             reporters[*at].lock().unwrap().as_mut().unwrap().latency_changed(*frames);
-            if serves_each {
+            if matches!(planned, Planned::AtOnce) {
                 control.service().unwrap();
             }
         }
         control.service().unwrap();
     }
-    blocks(&mut engine, 120);
+    heard.play(&mut engine, 120);
     heard
+}
+
+/// The first frame whose bits differ.
+fn differs(heard: &[Vec<f32>], expected: &[Vec<f32>]) -> Option<usize> {
+    let bits =
+        |parts: &[Vec<f32>]| -> Vec<u32> { parts.concat().into_iter().map(f32::to_bits).collect() };
+    let (heard, expected) = (bits(heard), bits(expected));
+    assert_eq!(heard.len(), expected.len());
+    heard.iter().zip(&expected).position(|(heard, expected)| heard != expected)
+}
+
+/// The same blocks without a report.
+fn without_reports(bursts: &[(usize, Burst)]) -> Vec<(usize, Burst)> {
+    bursts.iter().map(|(gap, _)| (*gap, Burst::new())).collect()
 }
 
 /// How late the output is in the end.
@@ -160,26 +228,36 @@ proptest! {
     })]
 
     #[test]
-    fn of_several_latencies_before_one_block_the_last_ones_count(bursts in bursts()) {
-        let bits = |serves_each| -> Vec<u32> {
-            let heard = play(Box::new(Counts(0)), &bursts, serves_each);
-            heard.concat().into_iter().map(f32::to_bits).collect()
-        };
-        let (heard, at_once) = (bits(true), bits(false));
-        let differs = heard.iter().zip(&at_once).position(|(heard, at_once)| heard != at_once);
-        prop_assert_eq!(differs, None, "the first frame that differs");
-        let (late, frames) = (late(&bursts), heard.len());
-        for (frame, bits) in heard.iter().enumerate().skip(frames - FRAMES) {
+    fn of_several_latencies_before_one_block_the_last_ones_count(
+        bursts in bursts(),
+        ways in ways(),
+    ) {
+        let counted = |bursts: &[_], planned, way| play(Box::new(Counts(0)), bursts, planned, way);
+        let heard = counted(&bursts, Planned::AtOnce, SERIAL);
+        let unchanged = counted(&without_reports(&bursts), Planned::AtOnce, SERIAL).apart;
+        let differently = ways.iter().map(|way| (Planned::AtOnce, *way));
+        for (planned, way) in differently.chain([(Planned::InTheEnd, SERIAL)]) {
+            let other = counted(&bursts, planned, way);
+            prop_assert_eq!(differs(&other.end, &heard.end), None, "{:?}", way);
+            prop_assert_eq!(differs(&other.apart, &unchanged), None, "{:?}, out of reach", way);
+        }
+        prop_assert_eq!(differs(&heard.apart, &unchanged), None, "out of reach");
+        let (late, end) = (late(&bursts), heard.end.concat());
+        for (frame, sample) in end.iter().enumerate().skip(end.len() - FRAMES) {
             let expected = 2.0 * (frame - late) as f32;
-            prop_assert_eq!(f32::from_bits(*bits), expected, "both ways arrive together");
+            prop_assert_eq!(*sample, expected, "both ways arrive together");
         }
     }
 
     /// The changes are heard, as fades: what arrives in the end is late, and nowhere is a step of -80 dB of full scale.
     #[test]
-    fn a_latency_that_changes_makes_no_click(bursts in bursts()) {
-        for period in [400, 48] {
-            let heard = play(Box::new(Sine { period, frame: 0 }), &bursts, true);
+    fn a_latency_that_changes_makes_no_click(bursts in bursts(), ways in [way(), way()]) {
+        for (period, way) in [400, 48].into_iter().zip(ways) {
+            let sine = |way| {
+                play(Box::new(Sine { period, frame: 0 }), &bursts, Planned::AtOnce, way).end
+            };
+            let heard = sine(SERIAL);
+            prop_assert_eq!(differs(&sine(way), &heard), None, "{:?}", way);
             let (row, mut end) = (heard.concat(), 0);
             for (burst, part) in heard.iter().enumerate() {
                 let begin = end - clicks::BEFORE.min(end);
