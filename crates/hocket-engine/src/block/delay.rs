@@ -326,9 +326,10 @@ impl DelayCell {
         waits: Waits,
         block: usize,
     ) -> DelayCell {
-        // At least twice as long, if the delay has grown: a line that grows again and again keeps few shorter ones.
-        let grown = if waits.delay > before.longest { 2 * before.longest } else { 0 };
-        let room = Waits { delay: waits.delay.max(grown), ..waits };
+        // Never shorter, because that line may still fade from a longer delay, which goes on here. At least twice as long, if
+        // the delay has grown: a line that grows again and again keeps few shorter ones.
+        let times = if waits.delay > before.longest { 2 } else { 1 };
+        let room = Waits { delay: waits.delay.max(times * before.longest), ..waits };
         let DelayCell { state, longest, asked, over, .. } = DelayCell::new(rows, room, block);
         let state = DelayState { delay: waits.delay, ..state.into_inner() };
         let state = UnsafeCell::new(DelayState { ring: state.ring.following(), ..state });
