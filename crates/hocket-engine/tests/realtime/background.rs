@@ -1,7 +1,8 @@
-//! Requests of background work and of the main side, answers, exchanged state and longer blocks leave no trace of the
-//! system inside a block.
+//! Requests of background work and of the main side, answers, exchanged state, longer blocks and delay lines of other lengths
+//! leave no trace of the system inside a block.
 
 use std::any::Any;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -9,7 +10,7 @@ use hocket_engine::host::{
     BackgroundWork, Host, MainRequests, MainSide, StateError, WorkAnswers, WorkRequests, WorkRoom,
 };
 use hocket_engine::{Block, GraphEditor, Processor, Seating};
-use hocket_plan::{Graph, Node, NodeId, NodeKind, ScheduleKind, SiblingPolicy};
+use hocket_plan::{Edge, Graph, Node, NodeId, NodeKind, ScheduleKind, SiblingPolicy};
 use hocket_rt::Strategy;
 
 use crate::stage::{self, FRAMES};
@@ -17,6 +18,10 @@ use crate::watching::{self, Watch};
 
 const BLOCKS: u32 = 300;
 const ROOM: WorkRoom = WorkRoom { messages: 4, bytes: 64, outlives_reset: false };
+
+/// What a processor reports as its latency, one after the other, for so many blocks each.
+const LATENCIES: [u32; 6] = [0, 40, 300, 7, 90, 20];
+const HOLDS: usize = 16;
 
 /// What a processor has heard and was called for.
 #[derive(Default)]
@@ -31,6 +36,8 @@ struct Asks {
     requests: Option<Box<dyn WorkRequests>>,
     main: Option<Box<dyn MainRequests>>,
     heard: Arc<Heard>,
+    /// Blocks that it counts.
+    blocks: usize,
 }
 
 struct Repeats;
@@ -81,12 +88,28 @@ impl Processor for Asks {
         let main = self.main.as_mut().unwrap();
         main.call();
         main.tail_changed(100);
-        main.latency_changed(0);
+        main.latency_changed(LATENCIES[self.blocks / HOLDS % LATENCIES.len()]);
+        self.blocks += 1;
         block.main.left.fill(1.0);
         block.main.right.fill(1.0);
     }
 
     fn reset(&mut self) {}
+}
+
+/// Three that ask, and their mix. They count from different numbers, so that their latencies differ.
+fn graph(heard: &Arc<Heard>) -> (Graph, Vec<Option<Box<dyn Processor>>>) {
+    let mut graph = Graph::default();
+    let mut processors: Vec<Option<Box<dyn Processor>>> = Vec::new();
+    for (name, blocks) in [("a", 0), ("b", HOLDS), ("c", HOLDS * 5 / 2)] {
+        graph.add(Node::new(name, NodeKind::Custom(0))).unwrap();
+        let asks = Asks { requests: None, main: None, heard: Arc::clone(heard), blocks };
+        processors.push(Some(Box::new(asks)));
+    }
+    let inputs = (0..3).map(|from| Edge::new(NodeId(from), 1.0)).collect();
+    graph.add(Node { inputs, ..Node::new("mix", NodeKind::Custom(0)) }).unwrap();
+    processors.push(None);
+    (graph, processors)
 }
 
 #[test]
@@ -99,21 +122,16 @@ fn what_processors_ask_for_leaves_no_trace_of_the_system() {
         let seating =
             Seating::described(&stage::paired_cores(2), policy.sibling, Some(workers)).unwrap();
         let heard: Arc<Heard> = Arc::default();
-        let asks = || Asks { requests: None, main: None, heard: Arc::clone(&heard) };
-        let mut graph = Graph::default();
-        let mut processors = Vec::new();
-        for name in ["a", "b", "c"] {
-            graph.add(Node::new(name, NodeKind::Custom(0))).unwrap();
-            processors.push(Some(Box::new(asks()) as Box<dyn Processor>));
-        }
+        let (graph, processors) = graph(&heard);
         let settings = stage::ordinary(policy);
         let (mut engine, mut editor) =
             GraphEditor::start(&graph, processors, settings, seating).unwrap();
         watching::forget();
-        let mut frames = FRAMES;
-        let mut number = 0;
+        let (mut frames, mut number) = (FRAMES, 0);
+        let mut latencies = BTreeSet::new();
+        let is_heard = || heard.answers.load(Relaxed) >= 10 && heard.calls.load(Relaxed) >= 3;
         // The other threads get their turn in any case.
-        while number < BLOCKS || heard.answers.load(Relaxed) < 10 || heard.calls.load(Relaxed) < 3 {
+        while number < BLOCKS || !is_heard() || latencies.len() < 3 {
             if number % 50 == 20 && number < BLOCKS {
                 editor.load_state(NodeId(1), &[1, 2, 3]).unwrap();
             }
@@ -126,6 +144,7 @@ fn what_processors_ask_for_leaves_no_trace_of_the_system() {
                 engine.process(frames as usize);
             }
             number += 1;
+            latencies.extend(engine.output_latencies());
             std::thread::yield_now();
         }
         let what = format!("{policy}");

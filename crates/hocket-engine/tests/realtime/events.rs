@@ -1,5 +1,5 @@
 //! Events leave no trace of the system either: handed over, sent on, delayed, read by the host, and ended when their edge
-//! goes.
+//! goes; nor do blocks that grow meanwhile.
 
 use hocket_dsp::Block;
 use hocket_engine::time::{Event, EventKind, Note, Pushed, Source, TimedCommand, TransportCommand};
@@ -20,7 +20,8 @@ fn node(name: &str, kind: NodeKind, events: EventPorts, inputs: Vec<Edge>) -> No
 }
 
 /// A keyboard of the host, a node that sends on, a late effect, and a synthesizer that hears all of them. The host reads the
-/// synthesizer, and the node that sends on.
+/// synthesizer, and the node that sends on. `connected`: whether the synthesizer gets what is sent on; delays are other ones
+/// then.
 fn graph(connected: bool) -> Graph {
     let mut graph = Graph::default();
     let custom = NodeKind::Custom(0);
@@ -30,7 +31,8 @@ fn graph(connected: bool) -> Graph {
     let sends_on = add(node("sends on", custom, EventPorts::BOTH, inputs));
     let inputs = vec![Edge::new(sends_on, 1.0)];
     let late = node("late", custom, EventPorts::NONE, inputs);
-    let late = add(Node { latency_frames: 100, ..late });
+    let latency_frames = if connected { 100 } else { 250 };
+    let late = add(Node { latency_frames, ..late });
     let mut inputs = vec![Edge::new(late, 1.0), Edge::events(keyboard)];
     inputs.extend(connected.then_some(Edge::events(sends_on)));
     let synth = add(node("synth", custom, EventPorts::INPUT, inputs));
@@ -75,12 +77,13 @@ fn events_leave_no_trace_of_the_system() {
         let (mut engine, mut editor) =
             GraphEditor::start(&graph(true), processors, settings, seating).unwrap();
         watching::forget();
-        let (mut peak, mut read) = (0.0f32, 0);
+        let (mut peak, mut read, mut frames) = (0.0f32, 0, FRAMES as usize);
         for block in 0..BLOCKS {
             if block % 16 == 7 {
                 let kept = (0..4).map(|id| NodeSource::Kept(NodeId(id))).collect();
                 editor.replace(&graph(block % 32 == 23), kept).unwrap();
             }
+            stage::grow(editor.control(), block as usize, &mut frames);
             let _watch = Watch::begin();
             if block % 10 == 4 {
                 let command = TransportCommand::Locate(i64::from(block));
@@ -97,14 +100,15 @@ fn events_leave_no_trace_of_the_system() {
                 let event = Event::new(frame, Source::LIVE, EventKind::Note(note));
                 assert_eq!(events.push(event), Pushed::Stored);
             }
-            engine.process(FRAMES as usize);
-            let rows = engine.output(FRAMES as usize);
+            engine.process(frames);
+            let rows = engine.output(frames);
             peak = rows.left.iter().fold(peak, |peak, sample| peak.max(sample.abs()));
             read += engine.output_events(1).unwrap().all().len();
         }
         let what = format!("{policy}");
         assert!(peak > 0.1, "{what}: nothing was played");
         assert!(read >= 2 * BLOCKS as usize, "{what}: {read} events were read");
+        assert_eq!(engine.largest_block(), frames, "{what}");
         assert_eq!(engine.contained(), [], "{what}");
         assert_eq!(engine.control().lost_events(), [], "{what}");
         watching::check_clean(&what);

@@ -1,8 +1,8 @@
 //! Ports of every kind leave no trace of the system either: engine inputs, a bus of six channels, a side chain, extra
-//! outputs, delay lines, feedback, and several outputs that the leader reads.
+//! outputs, delay lines, feedback, and several outputs that the leader reads; nor do blocks that grow meanwhile.
 
 use hocket_dsp::{Block, Processor, mix};
-use hocket_engine::{GraphEditor, NodeSource, Seating};
+use hocket_engine::{Engine, GraphEditor, NodeSource, Seating};
 use hocket_plan::{
     ChannelMap, Edge, Graph, InputPort, Node, NodeId, NodeKind, Ports, ScheduleKind, SiblingPolicy,
 };
@@ -26,7 +26,7 @@ fn range(from: NodeId, (first, to, count): (u16, u16, u16)) -> Edge {
 }
 
 /// A microphone into a bus of six channels with a key, whose extra outputs go to the mix beside a late node. `feeds_back`:
-/// whether the mix feeds the bus.
+/// whether the mix feeds the bus; delays are other ones then.
 fn graph(feeds_back: bool) -> Graph {
     let mut graph = Graph::default();
     let microphone = NodeKind::Input(0);
@@ -38,7 +38,8 @@ fn graph(feeds_back: bool) -> Graph {
         Node { ports: SPLIT, inputs, cost: 100.0, ..Node::new("split", NodeKind::Custom(0)) };
     let side = Edge { to: InputPort::SideChain, ..Edge::new(key, 1.0) };
     let split = graph.add_with_side_chain(split, vec![side]).unwrap();
-    let late = Node { latency_frames: 100, ..Node::new("late", NodeKind::Custom(0)) };
+    let latency_frames = if feeds_back { 100 } else { 250 };
+    let late = Node { latency_frames, ..Node::new("late", NodeKind::Custom(0)) };
     let late = graph.add(Node { inputs: vec![range(split, (0, 0, 2))], ..late }).unwrap();
     let inputs = vec![Edge::new(late, 1.0), range(split, (7, 0, 2)), Edge::new(key, 1.0)];
     let mix = add(&mut graph, "mix", Ports::STEREO, inputs);
@@ -61,6 +62,20 @@ fn split(block: &mut Block<'_>) {
     }
 }
 
+/// Writes the input, plays a block and reads all outputs. Thread: leader.
+fn play(engine: &mut Engine, frames: usize, peaks: &mut [f32; 3]) {
+    let mut rows = engine.input_mut(0, frames).unwrap();
+    rows.row_mut(0).iter_mut().for_each(|sample| *sample = 0.125);
+    engine.process(frames);
+    for (output, peak) in peaks.iter_mut().enumerate() {
+        let rows = engine.output_rows(output, frames).unwrap();
+        for row in 0..rows.len() {
+            let samples = rows.row(row).iter();
+            *peak = samples.fold(*peak, |peak, sample| peak.max(sample.abs()));
+        }
+    }
+}
+
 #[test]
 fn ports_leave_no_trace_of_the_system() {
     let _alone = stage::alone();
@@ -76,26 +91,18 @@ fn ports_leave_no_trace_of_the_system() {
         let (mut engine, mut editor) =
             GraphEditor::start(&graph(true), processors, settings, seating).unwrap();
         watching::forget();
-        let mut peaks = [0.0f32; 3];
+        let (mut peaks, mut largest) = ([0.0f32; 3], FRAMES as usize);
         for block in 0..BLOCKS {
             if block % 16 == 7 {
                 let kept = (0..NODES).map(|id| NodeSource::Kept(NodeId(id))).collect();
                 editor.replace(&graph(block % 32 == 23), kept).unwrap();
             }
+            stage::grow(editor.control(), block, &mut largest);
             let _watch = Watch::begin();
             // Blocks of several lengths, so that rings wrap in the midst of them.
-            let frames = [FRAMES as usize, 1, 37][block % 3];
-            let mut rows = engine.input_mut(0, frames).unwrap();
-            rows.row_mut(0).iter_mut().for_each(|sample| *sample = 0.125);
-            engine.process(frames);
-            for (output, peak) in peaks.iter_mut().enumerate() {
-                let rows = engine.output_rows(output, frames).unwrap();
-                for row in 0..rows.len() {
-                    let samples = rows.row(row).iter();
-                    *peak = samples.fold(*peak, |peak, sample| peak.max(sample.abs()));
-                }
-            }
+            play(&mut engine, [largest, 1, 37][block % 3], &mut peaks);
         }
+        assert_eq!(engine.largest_block(), largest, "{policy}");
         let what = format!("{policy}");
         assert!(peaks.iter().all(|peak| *peak > 0.1), "{what}: {peaks:?}");
         assert_eq!(engine.contained(), [], "{what}");

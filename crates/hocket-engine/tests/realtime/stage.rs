@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hocket_dsp::{Block, Processor};
 use hocket_engine::{
-    Engine, MediaPool, Policy, Prepared, Seating, Settings, StereoAudio, prepare_session,
+    Control, Engine, MediaPool, Policy, Prepared, Seating, Settings, StereoAudio, prepare_session,
 };
 use hocket_plan::session::{
     Clip, Destination, Group, GroupId, Media, MediaId, Return, ReturnId, Send, Strip, Tap, Track,
@@ -38,6 +38,15 @@ pub fn paired_cores(cores: usize) -> Seats {
 /// Settings of an engine whose threads stay in the ordinary class.
 pub fn ordinary(policy: Policy) -> Settings {
     Settings { priority: None, ..Settings::new(FRAMES, RATE_HZ, policy) }
+}
+
+/// Lets the largest block grow twice in a hundred blocks, each time shortly after another graph has come, so that something
+/// still fades. `frames`: the largest block.
+pub fn grow(control: &Control, block: usize, frames: &mut usize) {
+    if block % 48 == 25 {
+        *frames += 32;
+        control.set_largest_block(*frames as u32).unwrap();
+    }
 }
 
 /// An engine on seats that exist on paper.
