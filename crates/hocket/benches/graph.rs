@@ -1,18 +1,21 @@
 //! What parts of a graph cost the block: `cargo bench -p hocket --bench graph -- [--rounds N] [--record FILE [--force]]`.
 //!
-//! All on one thread, with the serial walk, blocks of 64 frames. Engines take turns in random order; each turn gives
-//! the median of its blocks. Differences are printed with the 95 % interval of their median over the rounds.
+//! On one thread, with the serial walk, but for one group of *taps*; blocks of 64 frames. Engines take turns in random order;
+//! each turn gives the median of its blocks. Differences are printed with the 95 % interval of their median over the rounds.
 //!
 //! - *delay lines*: 1,000 sources and their mix. In one engine a late node beside them gives 998 edges a delay line, in the
 //!   other no edge has one. A twin of the second engine says what this machine cannot tell apart. Bare loops copy as many
 //!   rows into rings and sum out of them, and others sum the rows as they are: their difference is what the memory takes.
 //! - *automation*: 64 tracks with and without lanes of 1,024 parameters, all on ramps, and all at rest. The processors
-//!   ignore the values, so the difference is what the engine does. `sessions/band.toml` takes turns with them: its block time
-//!   is what the difference is compared with.
+//!   ignore the values, so the difference is what the engine does. What a processor does with them comes on top; the record
+//!   says so, too. `sessions/band.toml` takes turns with them: its block time is what the difference is compared with.
 //! - *taps*: 64 tracks in 16 groups, with the master alone as output, and with every group as an output besides. A twin of
 //!   the first engine says what this machine cannot tell apart. In a last one the host also copies what it reads there.
-//! - *exchange*: the same graph as the first, with other delays, while it plays. The time is that of the leader's orders
-//!   before the block ([`BlockTimes::orders_ns`]).
+//!   The first three come once more with two seats and the schedule `dataflow`.
+//! - *exchange*: the same graph as the first, with other delays, while it plays. One time is that of the leader's orders
+//!   before the block ([`BlockTimes::orders_ns`]), another that of the block itself, in which delay lines are wound up anew. A
+//!   block of the same graph, when all fades are over, is its reference. Plans are made on the same thread, and the first block
+//!   after that finds cold caches: the exchange for the same graph shows how much that is.
 //! - *trace*: `sessions/band.toml` without notes on what its thread does, with them, and with the copy that `hocket trace` makes
 //!   of each block's notes. What then becomes of the copies is work of another thread; here it is not timed. A twin of the
 //!   engine without notes says what this machine cannot tell apart.
@@ -31,8 +34,9 @@ use hocket::load::{load_session, topology};
 use hocket_dsp::{Block, Processor, mix, rows};
 use hocket_engine::time::{LanePoint, Shape, TimeBase};
 use hocket_engine::{
-    Engine, FlightDrain, FlightRecorder, FlightSettings, GraphEditor, HandOver, LaneChange,
-    LaneSpec, NodeSource, Prepared, Settings, flight, prepare_session,
+    BlockTimes, Engine, FlightDrain, FlightRecorder, FlightSettings, GraphEditor, HandOver,
+    LaneChange, LaneSpec, NodeSource, Policy, Prepared, ScheduleKind, Seat, Seating, Seats,
+    Settings, SiblingPolicy, flight, prepare_session,
 };
 use hocket_lab::provenance;
 use hocket_lab::stats::{Rng, median, quantile_sorted};
@@ -184,6 +188,9 @@ fn late_mix(latency_frames: u32) -> Result<Engine, String> {
 
 // --- automation ---------------------------------------------------------------
 
+/// What becomes of the values of lanes.
+const VALUES: &str = "ignored by the processors";
+
 fn automation(size: &Size) -> Result<Value, String> {
     let tracks = tracks();
     let mut engines = [engine(&tracks)?, engine(&tracks)?, engine(&tracks)?, band(true)?];
@@ -192,7 +199,7 @@ fn automation(size: &Size) -> Result<Value, String> {
     let [without, at_rest, on_ramps, band] = turns(engines.each_mut().map(walk), size);
     let lanes = TRACKS * u32::from(LANES);
     println!(
-        "{lanes} automation lanes, percent of the block time of `band` ({:.0} ns)",
+        "{lanes} automation lanes, values {VALUES}, percent of the block time of `band` ({:.0} ns)",
         middle(&band)
     );
     for (what, with) in [("on ramps", &on_ramps), ("at rest", &at_rest)] {
@@ -203,7 +210,8 @@ fn automation(size: &Size) -> Result<Value, String> {
         println!("  {:.1} ns per lane and block", middle(&more) / f64::from(lanes));
     }
     Ok(json!({
-        "lanes": lanes, "without_ns": without, "at_rest_ns": at_rest, "on_ramps_ns": on_ramps, "band_ns": band,
+        "lanes": lanes, "values": VALUES,
+        "without_ns": without, "at_rest_ns": at_rest, "on_ramps_ns": on_ramps, "band_ns": band,
     }))
 }
 
@@ -247,30 +255,53 @@ fn band(spans: bool) -> Result<Engine, String> {
 const TAPS: usize = 16;
 
 fn taps(size: &Size) -> Result<Value, String> {
-    let (plain, groups) = grouped(TRACKS as usize / TAPS);
-    let mut tapped = plain.clone();
-    let master = plain.output().ok_or("the graph has no output")?;
-    let outputs = [master].into_iter().chain(groups).collect();
-    tapped.set_outputs(outputs).map_err(|error| error.to_string())?;
+    let (plain, tapped) = tapped()?;
     let mut engines = [engine(&plain)?, engine(&plain)?, engine(&tapped)?, engine(&tapped)?];
     check_taps(&mut engines[2])?;
     let [first, second, with, read] = &mut engines;
     let walks = [walk(first), walk(second), walk(with), walk_and_read(read)];
     let [without, again, with, read] = turns(walks, size);
     println!("{TAPS} groups as outputs besides the master, ns per output");
-    let per_tap = |to: &[f64]| differences(&without, to, TAPS as f64);
-    Estimate::of(&per_tap(&with)).print("with outputs / without");
-    Estimate::of(&per_tap(&read)).print("with outputs that the host copies / without");
-    Estimate::of(&per_tap(&again)).print("without, a second engine");
-    println!("  a block without takes {:.0} ns", middle(&without));
+    print_taps(&without, &again, &with);
+    Estimate::of(&per_tap(&without, &read)).print("with outputs that the host copies / without");
     Ok(json!({
         "taps": TAPS, "without_ns": without, "without_again_ns": again, "with_ns": with, "read_ns": read,
+        "two_seats_dataflow": taps_of_two_seats(&plain, &tapped, size)?,
     }))
+}
+
+fn taps_of_two_seats(plain: &Graph, tapped: &Graph, size: &Size) -> Result<Value, String> {
+    let mut engines = [shared(plain)?, shared(plain)?, shared(tapped)?];
+    check_taps(&mut engines[2])?;
+    let [without, again, with] = turns(engines.each_mut().map(walk_as_planned), size);
+    println!("the same with two seats and `dataflow`, ns per output");
+    print_taps(&without, &again, &with);
+    Ok(json!({ "without_ns": without, "without_again_ns": again, "with_ns": with }))
+}
+
+fn print_taps(without: &[f64], again: &[f64], with: &[f64]) {
+    Estimate::of(&per_tap(without, with)).print("with outputs / without");
+    Estimate::of(&per_tap(without, again)).print("without, a second engine");
+    println!("  a block without takes {:.0} ns", middle(without));
+}
+
+fn per_tap(without: &[f64], with: &[f64]) -> Vec<f64> {
+    differences(without, with, TAPS as f64)
+}
+
+/// Tracks in groups with a master: once with the master alone as output, once with the groups besides.
+fn tapped() -> Result<(Graph, Graph), String> {
+    let (plain, groups) = grouped(TRACKS as usize / TAPS);
+    let mut tapped = plain.clone();
+    let master = plain.output().ok_or("the graph has no output")?;
+    let outputs = [master].into_iter().chain(groups).collect();
+    tapped.set_outputs(outputs).map_err(|error| error.to_string())?;
+    Ok((plain, tapped))
 }
 
 /// Each group has four constant tracks.
 fn check_taps(engine: &mut Engine) -> Result<(), String> {
-    engine.process_serial(FRAMES);
+    engine.process(FRAMES);
     let expected = 0.25 * TRACKS as f32 / TAPS as f32;
     let is_right = |output| {
         let rows = engine.output_rows(output, FRAMES);
@@ -304,12 +335,55 @@ fn walk_and_read(engine: &mut Engine) -> Walk<'_> {
 const EXCHANGES: [&str; 4] =
     ["the same graph", "other delays", "other delays again", "two exchanges before one block"];
 
+/// What one kind of exchange took, in ns.
+#[derive(Default)]
+struct Exchanged {
+    /// The leader's orders before the first block.
+    orders: Vec<f64>,
+    /// That block itself.
+    first_block: Vec<f64>,
+    /// A block of the same graph when all fades are over.
+    ordinary_block: Vec<f64>,
+}
+
+impl Exchanged {
+    fn note(&mut self, first: &BlockTimes, ordinary: &BlockTimes) {
+        self.orders.push(first.orders_ns as f64);
+        self.first_block.push(without_orders(first));
+        self.ordinary_block.push(without_orders(ordinary));
+    }
+
+    fn print(&self, exchange: &str) {
+        println!("  {exchange}");
+        for (what, ns) in [
+            ("the leader's orders", &self.orders),
+            ("the first block after them", &self.first_block),
+            ("an ordinary block", &self.ordinary_block),
+        ] {
+            let [p50, p99] = [0.5, 0.99].map(|part| quantile(ns, part) / 1e3);
+            println!("    {what}: {p50:.1}, {p99:.1}");
+        }
+    }
+
+    fn json(&self, exchange: &str) -> Value {
+        let Exchanged { orders, first_block, ordinary_block } = self;
+        json!({
+            "exchange": exchange, "orders_ns": orders,
+            "first_block_ns": first_block, "ordinary_block_ns": ordinary_block,
+        })
+    }
+}
+
+fn without_orders(times: &BlockTimes) -> f64 {
+    times.duration_ns.saturating_sub(times.orders_ns) as f64
+}
+
 fn exchange(size: &Size) -> Result<Value, String> {
     let graph = late_graph(LATENCIES[0]);
     let (seating, settings) = one_seat(FRAMES, RATE_HZ);
     let started = GraphEditor::start(&graph, constants(&graph), settings, seating);
     let (mut engine, mut editor) = started.map_err(|error| error.to_string())?;
-    let mut samples: [Vec<f64>; 4] = Default::default();
+    let mut samples: [Exchanged; 4] = Default::default();
     let mut latency = 0;
     for round in 0..4 * (size.rounds + 2) {
         let exchange = round % 4;
@@ -320,30 +394,37 @@ fn exchange(size: &Size) -> Result<Value, String> {
             latency = before;
         }
         replace(&mut editor, latency)?;
-        let times = engine.process(FRAMES);
-        if times.orders == 0 {
+        let first = engine.process(FRAMES);
+        if first.orders == 0 {
             return Err("an exchange did not come with its block".into());
         }
+        let ordinary = settle(&mut engine, &mut editor)?;
         if round >= 8 {
-            samples[exchange].push(times.orders_ns as f64);
-        }
-        (0..FADED).for_each(|_| _ = engine.process(FRAMES));
-        // Takes back what was replaced, and goes on without what has faded.
-        (0..2).for_each(|_| {
-            editor.take_applied();
-            engine.process(FRAMES);
-        });
-        // All sources arrive together: each frame of the mix is the sum of as many levels.
-        if engine.output(FRAMES).left != [0.25 * (NODES - 1) as f32; FRAMES] {
-            return Err("the sources do not arrive together".into());
+            samples[exchange].note(&first, &ordinary);
         }
     }
-    println!("an exchange of plans with {NODES} nodes, the leader's orders: us at p50, p99");
-    for (exchange, ns) in EXCHANGES.iter().zip(&samples) {
-        println!("  {exchange}: {:.1}, {:.1}", quantile(ns, 0.5) / 1e3, quantile(ns, 0.99) / 1e3);
+    println!("an exchange of plans with {NODES} nodes: us at p50, p99");
+    let rows = || EXCHANGES.iter().zip(&samples);
+    rows().for_each(|(name, exchanged)| exchanged.print(name));
+    Ok(rows().map(|(name, exchanged)| exchanged.json(name)).collect())
+}
+
+/// Plays until all fades are over, and then an ordinary block.
+fn settle(engine: &mut Engine, editor: &mut GraphEditor) -> Result<BlockTimes, String> {
+    (0..FADED).for_each(|_| _ = engine.process(FRAMES));
+    // Takes back what was replaced, and goes on without what has faded.
+    (0..2).for_each(|_| {
+        editor.take_applied();
+        engine.process(FRAMES);
+    });
+    // Warms the caches.
+    engine.process(FRAMES);
+    let ordinary = engine.process(FRAMES);
+    // All sources arrive together: each frame of the mix is the sum of as many levels.
+    if engine.output(FRAMES).left != [0.25 * (NODES - 1) as f32; FRAMES] {
+        return Err("the sources do not arrive together".into());
     }
-    let rows = EXCHANGES.iter().zip(&samples);
-    Ok(rows.map(|(name, ns)| json!({"exchange": name, "orders_ns": ns})).collect())
+    Ok(ordinary)
 }
 
 fn replace(editor: &mut GraphEditor, latency: usize) -> Result<(), String> {
@@ -444,6 +525,19 @@ fn constants(graph: &Graph) -> Vec<Option<Box<dyn Processor>>> {
     graph.nodes().iter().map(processor).collect()
 }
 
+/// As [`engine`], on two seats with the schedule `dataflow`. Nobody is pinned.
+fn shared(graph: &Graph) -> Result<Engine, String> {
+    let prepared = Prepared::from_graph(graph, constants(graph), Fusing::Chains);
+    let seats = Seats { seats: (0..2).map(|core| Seat { core, speed: 1.0 }).collect() };
+    let seating = Seating::described(&seats, SiblingPolicy::Off, None);
+    let (_, settings) = one_seat(FRAMES, RATE_HZ);
+    let policy = Policy { schedule: ScheduleKind::Dataflow, ..settings.policy };
+    let settings = Settings { policy, ..settings };
+    let prepared = prepared.map_err(|error| error.to_string())?;
+    Engine::start(prepared, settings, seating.map_err(|error| error.to_string())?)
+        .map_err(|error| error.to_string())
+}
+
 fn start(prepared: Prepared) -> Result<Engine, String> {
     let (seating, settings) = one_seat(FRAMES, RATE_HZ);
     Engine::start(prepared, settings, seating).map_err(|error| error.to_string())
@@ -456,6 +550,11 @@ type Walk<'a> = Box<dyn FnMut() -> f64 + 'a>;
 
 fn walk(engine: &mut Engine) -> Walk<'_> {
     Box::new(|| black_box(engine.process_serial(FRAMES)).duration_ns as f64)
+}
+
+/// As the schedule has it, with the workers.
+fn walk_as_planned(engine: &mut Engine) -> Walk<'_> {
+    Box::new(|| black_box(engine.process(FRAMES)).duration_ns as f64)
 }
 
 /// The median block time of each turn of each walk, in ns.
