@@ -160,6 +160,17 @@ pub(crate) fn step_both(c: &[f64; 5], [first, second]: &mut BothSides, y: &mut [
     }
 }
 
+/// Flushes tails, each side by itself: what one side plays does not change the other one.
+pub(crate) fn flush_sides<const N: usize>(state: &mut [[f64; 2]; N]) {
+    for side in 0..2 {
+        let mut sums = state.map(|sides| sides[side]);
+        math::flush_together(&mut sums);
+        for (sides, sum) in state.iter_mut().zip(sums) {
+            sides[side] = sum;
+        }
+    }
+}
+
 /// How often cascades look for tails to flush, in frames.
 const FLUSH_FRAMES: usize = 1024;
 

@@ -19,7 +19,7 @@
 mod abreast;
 
 use crate::abreast::{Abreast, AbreastKey, Lane};
-use crate::biquad::{BothSides, Coefficients, Shape, step_both};
+use crate::biquad::{BothSides, Coefficients, Shape, flush_sides, step_both};
 use crate::block::{StereoMut, StereoRef};
 use crate::effects::{Row, row_of};
 use crate::kinds::{Param, value};
@@ -250,15 +250,6 @@ fn tone_step(c: &[f64; 7], [first, second, third]: &mut ToneState, y: &mut [f64;
     }
     for side in 0..2 {
         third[side] = c[3] * x[side] - c[6] * y[side];
-    }
-}
-
-/// Each side by itself: what one side plays does not change the other one.
-fn flush_sides<const N: usize>(state: &mut [[f64; 2]; N]) {
-    for side in 0..2 {
-        let mut sums: [f64; N] = std::array::from_fn(|n| state[n][side]);
-        math::flush_together(&mut sums);
-        (0..N).for_each(|n| state[n][side] = sums[n]);
     }
 }
 

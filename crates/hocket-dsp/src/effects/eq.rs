@@ -13,7 +13,7 @@ mod abreast;
 use std::f64::consts::LN_2;
 
 use crate::abreast::{Abreast, AbreastKey, Lane};
-use crate::biquad::{Biquad, BothSides, Coefficients, Shape, step_both};
+use crate::biquad::{Biquad, BothSides, Coefficients, Shape, flush_sides, step_both};
 use crate::block::{StereoMut, StereoRef};
 use crate::kinds::{Param, value};
 use crate::math;
@@ -147,7 +147,7 @@ impl Band {
     }
 
     fn control(&mut self, elapsed: usize) {
-        self.flush();
+        flush_sides(&mut self.state);
         if !self.is_gliding() && !self.morph.is_moving() {
             return;
         }
@@ -159,15 +159,6 @@ impl Band {
             self.morph.head_for(target, CONTROL_FRAMES);
         } else if self.morph.is_moving() {
             self.morph = Morph::at(self.design(0));
-        }
-    }
-
-    /// Each side by itself: what one side plays does not change the other one.
-    fn flush(&mut self) {
-        for side in 0..2 {
-            let mut sums = [self.state[0][side], self.state[1][side]];
-            math::flush_together(&mut sums);
-            [self.state[0][side], self.state[1][side]] = sums;
         }
     }
 
