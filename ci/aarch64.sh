@@ -6,8 +6,11 @@
 # models (make loom), and nothing about times. Tests that start other programs or ask the kernel for rights cannot run in it;
 # hocket-machine's are left out for that reason.
 #
+#   ci/aarch64.sh         all of it: the build takes ten minutes of a CPU, the tests fifteen
+#   ci/aarch64.sh brief   the bits of effects alone and abreast, and whether the engine compiles: a few minutes
+#
 # Needs the target (rustup target add aarch64-unknown-linux-gnu) and Debian's qemu-user and gcc-aarch64-linux-gnu. Without
-# them it is skipped. The build takes ten minutes of a CPU, the tests fifteen.
+# them it is skipped.
 . "$(dirname "$0")/lib.sh"
 
 target=aarch64-unknown-linux-gnu
@@ -29,5 +32,11 @@ if [ -n "$why" ]; then
 fi
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch64-linux-gnu"
+if [ "${1:-}" = brief ]; then
+  cargo test --locked --target "$target" -p hocket-dsp --lib --test abreast
+  cargo check --locked --target "$target" -p hocket-engine
+  exit 0
+fi
 cargo test --locked --target "$target" -p hocket-dsp -p hocket-plan -p hocket-rt -p hocket-time --tests --no-fail-fast
 cargo test --locked --target "$target" -p hocket-engine --lib --no-fail-fast
+cargo test --locked --target "$target" -p hocket-engine --test graphs abreast

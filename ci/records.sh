@@ -49,7 +49,7 @@ render|6|comparison/render/render.py --record
 references|6|comparison/references/references.py ${HOCKET_SHARED:-../shared}/data/references --record
 cross-check|6|comparison/cross-check.sh --rounds 15 --record
 voices|10|comparison/voices/voices.py --rounds 2 --seconds 2 --start 60 --step 60 --pair-blocks 1500 --record
-versions|15|comparison/versions/versions.py dbc3880 --record
+versions|15|comparison/versions/versions.py dbc3880 --rounds 30 --record
 comparison|4|cargo run --locked --release --manifest-path comparison/Cargo.toml -- --mode paced --blocks 1000 --record
 live|21|comparison/live/live.py --record
 random-graphs|16|$executors --random 200 --seed 1 --record

@@ -4,7 +4,8 @@
 #   ci/setup.sh demo   Rust and a linker (needed); libhwloc15 (of use)
 #   ci/setup.sh test   besides: rustfmt and clippy, a browser and a font for the report's test,
 #                      a message bus and RealtimeKit for the tests of rights, a sound server,
-#                      LV2 and CLAP plug-ins, oneTBB, sox and ecasound for the comparison
+#                      LV2 and CLAP plug-ins, oneTBB, sox and ecasound for the comparison,
+#                      a compiler and an emulator for AArch64
 #
 # What is needed and cannot be had ends the script with a remedy and exit code 3. What is only of
 # use is fetched through apt-get where that is possible without a question, and else named in one
@@ -59,6 +60,8 @@ has_tbb() { [ -e /usr/include/tbb/flow_graph.h ]; }
 has_sox() { have sox; }
 has_ecasound() { have ecasound; }
 has_ladspa_bands() { [ -e /usr/lib/ladspa/single_para_1203.so ]; }
+has_qemu_aarch64() { have qemu-aarch64; }
+has_gcc_aarch64() { have aarch64-linux-gnu-gcc; }
 has_font() { compgen -G '/usr/share/fonts/*/*' >/dev/null; }
 
 # PACKAGE, how to see that it is there, what goes without it.
@@ -89,6 +92,14 @@ want_std_source() {
   have rustup && rustc +nightly --version >/dev/null 2>&1 || return 0
   rustup -q component add rust-src --toolchain nightly >/dev/null 2>&1 && return
   skip "setup rust-src" "the source of nightly's std is not to be had; without it, nothing runs under ThreadSanitizer"
+}
+
+want_aarch64() {
+  local target=aarch64-unknown-linux-gnu
+  [ "$(uname -m)" = x86_64 ] || return 0
+  [ -d "$(rustc --print sysroot)/lib/rustlib/$target" ] && return
+  have rustup && rustup -q target add "$target" >/dev/null 2>&1 && return
+  skip "setup $target" "its standard library is not to be had; without it, nothing is built and run for AArch64"
 }
 
 # Google's own classes for Perfetto traces, in a folder of their own.
@@ -128,7 +139,10 @@ case "$level" in
     want sox has_sox "renders are not compared with those of sox"
     want ecasound has_ecasound "renders are not compared with those of ecasound"
     want swh-plugins has_ladspa_bands "ecasound has no peaking band, so renders are not compared with its own"
+    want qemu-user has_qemu_aarch64 "nothing is run as on AArch64"
+    want gcc-aarch64-linux-gnu has_gcc_aarch64 "nothing is built for AArch64"
     want_perfetto
+    want_aarch64
     want_component rustfmt fmt "the formatting is not checked"
     want_component clippy clippy "the lints are not checked"
     want_std_source

@@ -15,6 +15,8 @@
 #   soak       twenty seconds of `make soak`: edits at random, a load and recordings beside a session
 #   smt-vm     the sibling policies on a kernel with core scheduling, in an emulated machine; left out only
 #              where its tools cannot be installed
+#   aarch64    the bits of effects on an emulated AArch64, and whether the engine compiles for it (`make test-aarch64`
+#              runs more); left out only where its tools cannot be installed
 #   examples   the example hosts, each a package of its own; the one for JACK where its headers are
 #   comparison the package with the rivals: every executor leaves the same bits
 #   benches    each benchmark once, for its own checks, not for time
@@ -42,6 +44,7 @@ main() {
   SOAK_SECONDS=${SOAK_SECONDS:-20} stage soak ci/soak.sh
   # On a free host it takes two to four minutes; its kernel, the first time, five to fifteen more.
   stage smt-vm ci/smt-vm/run.sh
+  stage aarch64 ci/aarch64.sh brief
   stage examples ci/examples.sh
   stage comparison ci/comparison.sh
   stage benches benches

@@ -127,7 +127,8 @@ def measure(options):
         "versions": versions(options, programs),
         "tracks": options.tracks, "bands": options.bands, "seconds": options.seconds, "rate_hz": RATE_HZ,
         "rounds": options.rounds, "seed": options.seed,
-        "commands": {name: list(map(str, command)) for name, command in programs.items()},
+        # Programs by name: where they lie says nothing, and a record names no folder of a machine.
+        "commands": {name: [Path(command[0]).name, *command[1:]] for name, command in programs.items()},
         "missing": missing,
         "largest_difference": agreement,
         "starts": starts,

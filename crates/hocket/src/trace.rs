@@ -10,7 +10,7 @@ mod variants;
 use std::path::Path;
 
 use hocket_devices::{Device, Format as Sound, Virtual};
-use hocket_engine::{Engine, FlightSettings, HandOver, Policy, Seating, Settings, flight};
+use hocket_engine::{Couples, Engine, FlightSettings, HandOver, Policy, Seating, Settings, flight};
 use hocket_lab::disturb::{DisturbError, DisturbSpec, Disturbers};
 use hocket_machine::Topology;
 use hocket_machine::pin::current_thread;
@@ -167,13 +167,15 @@ impl Stage<'_> {
         let policy = Policy { schedule: schedule.kind(), sibling, wait };
         let priority = (args.priority > 0).then_some(args.priority);
         let seat_wait = args.seat_wait.into();
-        let settings =
-            Settings { priority, seat_wait, ..Settings::new(args.frames, loaded.rate_hz, policy) };
+        let couples = Couples::from(variant.lanes);
+        let settings = Settings::new(args.frames, loaded.rate_hz, policy);
+        let settings = Settings { priority, seat_wait, couples, ..settings };
         let settings = known.inform(schedule.steer(settings));
         let seating = Seating::here_with(topology, sibling, args.workers, &known.speeds())
             .map_err(Failure::bad_input)?;
         let engine = Engine::start(loaded.prepare()?, settings, seating);
-        let words = format!("{} / {} / {wait}", schedule.name(), sibling.name());
+        let lanes = if couples == Couples::Never { "" } else { " / lanes" };
+        let words = format!("{} / {} / {wait}{lanes}", schedule.name(), sibling.name());
         Ok((engine.map_err(Failure::not_possible)?, words))
     }
 

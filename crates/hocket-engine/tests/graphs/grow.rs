@@ -83,17 +83,18 @@ fn lane() -> LaneChange {
     LaneChange { node: NodeId(2), param: 0, lane: Some(lane) }
 }
 
-/// Plays, with edits on the way, one of them while blocks grow. `begins`: the largest block at first.
-fn play((kind, workers): (ScheduleKind, usize), begins: usize) -> Vec<u32> {
+/// Plays, with edits on the way, one of them while blocks grow. `begins`: the largest block at first; `late`: the delay then, and
+/// the one that fades in as blocks grow.
+fn play((kind, workers): (ScheduleKind, usize), begins: usize, late: [u32; 2]) -> Vec<u32> {
     let settings = Settings { frames: begins as u32, steer: Steer::Fixed, ..settings(kind) };
     let (mut engine, mut editor) =
-        GraphEditor::start(&graph(40, 1.0), processors(), settings, seating(workers)).unwrap();
+        GraphEditor::start(&graph(late[0], 1.0), processors(), settings, seating(workers)).unwrap();
     editor.automate([lane()]).unwrap();
     let mut bits = Vec::new();
     for number in 0..120usize {
         match number {
-            // A longer delay and another gain; both still fade when blocks grow.
-            20 => _ = editor.replace(&graph(250, 0.3), kept()).unwrap(),
+            // Another delay and another gain; both still fade when blocks grow.
+            20 => _ = editor.replace(&graph(late[1], 0.3), kept()).unwrap(),
             30 => _ = editor.control().set_largest_block(GROWN as u32).unwrap(),
             // One that grows again has to wait for its frames.
             33 => _ = editor.replace(&graph(700, 0.3), kept()).unwrap(),
@@ -122,14 +123,17 @@ fn play((kind, workers): (ScheduleKind, usize), begins: usize) -> Vec<u32> {
 
 #[test]
 fn what_plays_while_blocks_grow_has_the_bits_of_an_engine_that_began_with_long_ones() {
-    let expected = play((ScheduleKind::Serial, 1), GROWN);
-    assert!(expected.iter().any(|bits| *bits != 0));
-    for kind in ScheduleKind::ALL {
-        for workers in 1..=if kind == ScheduleKind::Serial { 1 } else { 3 } {
-            let grown = play((kind, workers), FRAMES);
-            let differ = grown.iter().zip(&expected).position(|(a, b)| a != b);
-            assert_eq!(differ, None, "{kind:?} {workers}");
-            assert_eq!(grown.len(), expected.len());
+    // A delay that becomes longer, and one that becomes shorter: the old line is needed until the fade is over.
+    for late in [[40, 250], [250, 40]] {
+        let expected = play((ScheduleKind::Serial, 1), GROWN, late);
+        assert!(expected.iter().any(|bits| *bits != 0));
+        for kind in ScheduleKind::ALL {
+            for workers in 1..=if kind == ScheduleKind::Serial { 1 } else { 3 } {
+                let grown = play((kind, workers), FRAMES, late);
+                let differ = grown.iter().zip(&expected).position(|(a, b)| a != b);
+                assert_eq!(differ, None, "{kind:?} {workers} {late:?}");
+                assert_eq!(grown.len(), expected.len());
+            }
         }
     }
 }

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use hocket_engine::Settings;
 
-use super::choices::{DiskArgs, ProjectArgs, ScheduleArg, SiblingChoice, WaitArg, at_least_one};
+use super::choices::{
+    DiskArgs, LanesArg, ProjectArgs, ScheduleArg, SiblingChoice, WaitArg, at_least_one,
+};
 use crate::profile::ProfileArgs;
 
 /// Arguments of `hocket trace`.
@@ -18,6 +20,7 @@ Examples:
   hocket trace sessions/band.toml --on-miss --disturb compute:2 -o misses.pftrace
   hocket trace sessions/band.toml --schedule lists --frames 128 -o trace.json
   hocket trace sessions/band.toml --schedule lists,critical --disturb compute:2 -o both.html
+  hocket trace sessions/best-case.toml --lanes off,auto -o both.html
   hocket trace sessions/band.toml --on-miss --system -o misses.html
   hocket trace --attach 4711 --length 5 -o threads.html
   hocket trace --from JackEngineProfiling.log -o jack.html
@@ -45,14 +48,14 @@ pub struct TraceArgs {
     /// Plays nothing, and watches the threads of the program with this process number instead.
     #[arg(long, value_name = "PID", group = "watched", value_parser = clap::value_parser!(i32).range(1..), conflicts_with_all = [
         "session", "blocks", "on_miss", "system", "frames", "rate", "workers", "schedule", "policy", "wait",
-        "seat_wait", "disturb", "priority", "max_misses", "strict",
+        "seat_wait", "lanes", "disturb", "priority", "max_misses", "strict",
     ])]
     pub attach: Option<i32>,
     /// Plays nothing, and reads what perf sched, ftrace, trace-cmd, PipeWire's or JACK's profiler wrote as text; `-` reads
     /// standard input.
     #[arg(long, value_name = "FILE", group = "watched", conflicts_with_all = [
         "session", "blocks", "on_miss", "system", "frames", "rate", "workers", "schedule", "policy", "wait",
-        "seat_wait", "disturb", "priority", "max_misses", "strict", "attach", "length", "interrupts",
+        "seat_wait", "lanes", "disturb", "priority", "max_misses", "strict", "attach", "length", "interrupts",
     ])]
     pub from: Option<PathBuf>,
     /// With --from: the threads that make up the program, by the number of a thread or process, or a part of a name; several
@@ -100,6 +103,9 @@ pub struct TraceArgs {
     /// How workers wait inside a block; two, as with --schedule [default: the machine profile's, or hybrid].
     #[arg(long, value_enum, value_delimiter = ',')]
     pub wait: Vec<WaitArg>,
+    /// Whether equal effects of two strips run in the lanes of one vector; two, as with --schedule.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "off")]
+    pub lanes: Vec<LanesArg>,
     /// How an idle thread holds its seat (policies idle-thread and pair-barrier). A blocking wait
     /// gives the seat up; use it only for comparison.
     #[arg(long, value_enum, default_value_t = WaitArg::Pause)]

@@ -1,7 +1,7 @@
 //! What is played: one variant, or two that stand one under the other.
 
 use super::format::Format;
-use crate::cli::{ScheduleArg, SiblingChoice, TraceArgs, WaitArg};
+use crate::cli::{LanesArg, ScheduleArg, SiblingChoice, TraceArgs, WaitArg};
 use crate::failure::Failure;
 
 /// How a session is played. `None`: as the machine profile says.
@@ -10,6 +10,7 @@ pub(super) struct Variant {
     pub schedule: Option<ScheduleArg>,
     pub policy: SiblingChoice,
     pub wait: Option<WaitArg>,
+    pub lanes: LanesArg,
 }
 
 /// One variant, or two that differ in one thing.
@@ -21,6 +22,7 @@ pub(super) fn of(args: &TraceArgs, format: Format) -> Result<Vec<Variant>, Failu
         ("--schedule", args.schedule.len()),
         ("--policy", args.policy.len()),
         ("--wait", args.wait.len()),
+        ("--lanes", args.lanes.len()),
     ];
     if let Some((option, values)) = lists.into_iter().find(|(_, values)| *values > 2) {
         return Err(Failure::bad_input(format!(
@@ -36,9 +38,10 @@ pub(super) fn of(args: &TraceArgs, format: Format) -> Result<Vec<Variant>, Failu
     }
     let one = |at: usize| Variant {
         schedule: at_or_last(&args.schedule, at),
-        // clap has a default for it.
+        // clap has a default for it, and for lanes.
         policy: at_or_last(&args.policy, at).unwrap_or(SiblingChoice::Auto),
         wait: at_or_last(&args.wait, at),
+        lanes: at_or_last(&args.lanes, at).unwrap_or(LanesArg::Off),
     };
     match lists.into_iter().find(|(_, values)| *values == 2) {
         None => Ok(vec![one(0)]),

@@ -292,6 +292,11 @@ fn two_variants_are_played_and_stand_on_one_page() {
     let ran = run(&waits);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     assert!(read(&file).contains("Timeline B: dataflow / off / futex"), "{}", ran.out);
+    let lanes = ["trace", &session, "--blocks", "5", "--lanes", "off,auto", "-o", &file];
+    let ran = run(&lanes);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.out.contains(" / lanes\n"), "{}", ran.out);
+    assert!(read(&file).contains(" / lanes"), "{}", ran.out);
 }
 
 #[test]
