@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs whole engines under ThreadSanitizer: late, early and superfluous workers, all schedules, plans
 # exchanged and sessions edited while blocks run, leaders of others that are followed; notes, automation lanes and
-# transports; graphs with ports, feedback and event edges; spread and background work, main sides, states, latencies that
-# change and blocks that grow. Then streams and takes of hocket-disk, and engines that play such streams (hocket-streams).
+# transports, fades and clips; graphs with ports, feedback and event edges; spread and background work, main sides, states,
+# latencies that change and blocks that grow. Then streams and takes of hocket-disk, and engines that play such streams (hocket-streams).
 # The edges themselves are watched one by one in hocket-rt (check-tsan.sh there, which also sees a race on purpose
 # reported).
 #
@@ -49,10 +49,12 @@ cargo +nightly test -Zbuild-std -p hocket-engine --target "$host" --lib --test e
 # `leaders::` has those of others too.
 tests -p hocket-engine --lib --test engine -- --test-threads 1 \
     block:: inbox:: blocks:: early:: leaders:: panics:: steering:: editing:: edit_pairs:: life::an_engine
-tests -p hocket-engine --test engine -- --test-threads 1 notes:: transport:: song:: automation::
+tests -p hocket-engine --test engine -- --test-threads 1 \
+    notes:: transport:: song:: automation:: plan_times:: fades:: clips::
 tests -p hocket-engine --test graphs -- --test-threads 1 edits::
 tests -p hocket-engine --test graphs -- --test-threads 1 \
-    events:: ports:: feedback:: spread:: background:: main_thread:: states:: latencies:: grow::
+    events:: ports:: feedback:: spread:: background:: main_thread:: states:: latencies:: grow:: chase:: plan_times:: \
+    equal_power::
 cargo +nightly test -Zbuild-std -p hocket-disk --target "$host" --test streaming --test recording --no-run
 # Not the file of more than 4 GiB, of which nothing is shared.
 tests -p hocket-disk --test streaming --test recording -- --test-threads 1 --skip beyond_4_gib
