@@ -1,4 +1,4 @@
-//! What strips abreast are worth: `cargo bench --bench abreast -- [BLOCKS] [--record FILE [--force]]`.
+//! What strips abreast are worth: `cargo bench --bench abreast -- [--blocks N] [--record FILE [--force]]`.
 //!
 //! Strips that write noise, each through four equalisers of four bands, or other effects that run abreast, and one master.
 //! Two engines with one worker take turns, block by block, on one thread: one runs each strip by itself, the other two at a
@@ -11,14 +11,12 @@
 #[path = "../../hocket-engine/benches/one_seat/mod.rs"]
 mod one_seat;
 
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use hocket_dsp::{Block, Processor, kind};
 use hocket_engine::{Couples, Engine, Prepared, Settings};
-use hocket_lab::provenance;
-use hocket_machine::Topology;
+use hocket_lab::provenance::{BenchCommand, bench_exit};
 use hocket_plan::{Edge, Fusing, Graph, Node, NodeId, NodeKind};
 use one_seat::one_seat;
 use serde_json::{Value, json};
@@ -31,25 +29,19 @@ const EFFECTS: u32 = 4;
 const PAUSE: Duration = Duration::from_micros(1333);
 
 fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    let real = args.iter().any(|arg| arg == "--bench");
-    let record = args.iter().position(|arg| arg == "--record").and_then(|at| args.get(at + 1));
-    let force = args.iter().any(|arg| arg == provenance::FORCE);
-    if let Some(Err(message)) = record.map(|path| provenance::check_place(Path::new(path), force)) {
-        eprintln!("abreast: {message}");
-        return ExitCode::from(3);
-    }
-    let blocks = args.iter().find_map(|arg| arg.parse().ok()).unwrap_or(3000);
-    let blocks = if real { blocks } else { 10 };
+    bench_exit("abreast", run())
+}
+
+fn run() -> Result<(), String> {
+    let command = BenchCommand::read()?;
+    let blocks = command.value("--blocks").and_then(|blocks| blocks.parse().ok()).unwrap_or(3000);
+    let blocks = if command.measures() { blocks } else { 10 };
     let effects = ["eq", "compressor", "amp", "correlation"];
     let found = effects.map(|effect| contest(effect, blocks)).concat();
-    match record.map(|path| save(path, &found)).transpose() {
-        Ok(_) => ExitCode::SUCCESS,
-        Err(message) => {
-            eprintln!("abreast: {message}");
-            ExitCode::from(3)
-        }
-    }
+    let result = json!({
+        "frames": FRAMES, "strips": STRIPS, "effects_of_a_strip": EFFECTS, "contests": found,
+    });
+    command.keep("hocket-abreast/1", result)
 }
 
 /// Both ways of one effect, without and with pauses.
@@ -69,18 +61,6 @@ fn contest(effect: &str, blocks: usize) -> Vec<Value> {
         })
     };
     vec![turn(Duration::ZERO), turn(PAUSE)]
-}
-
-fn save(path: &str, found: &[Value]) -> Result<(), String> {
-    let topology = Topology::discover().map_err(|error| error.to_string())?;
-    let record = json!({
-        "format": "hocket-abreast/1",
-        "hocket": hocket_lab::about::build(),
-        "machine": hocket_lab::about::machine(&topology),
-        "frames": FRAMES, "strips": STRIPS, "effects_of_a_strip": EFFECTS,
-        "contests": found,
-    });
-    provenance::write(Path::new(path), &record)
 }
 
 fn check(alone: &mut Engine, abreast: &mut Engine) {

@@ -6,7 +6,6 @@
 //!   same bits, which is checked first.
 
 use std::hint::black_box;
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -14,9 +13,8 @@ use hocket_dsp::segment::{Effect, Segmented};
 use hocket_dsp::{
     Block, Coefficients, Kind, Param, Processor, Shape, StereoMut, StereoRef, kind, kinds, math,
 };
-use hocket_lab::provenance;
+use hocket_lab::provenance::{BenchCommand, bench_exit};
 use hocket_lab::stats::{self, Rng};
-use hocket_machine::Topology;
 use serde_json::{Value, json};
 
 const FRAMES: usize = 64;
@@ -24,26 +22,19 @@ const RATE_HZ: u32 = 48_000;
 const SEED: u64 = 1;
 
 fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    let real = args.iter().any(|arg| arg == "--bench");
-    let record = args.iter().position(|arg| arg == "--record").and_then(|at| args.get(at + 1));
-    let force = args.iter().any(|arg| arg == provenance::FORCE);
-    if let Some(Err(message)) = record.map(|path| provenance::check_place(Path::new(path), force)) {
-        eprintln!("effects: {message}");
-        return ExitCode::from(3);
-    }
-    let size = if real { Size { rounds: 60, blocks: 500 } } else { Size { rounds: 6, blocks: 5 } };
-    let result = contest(&size).and_then(|equaliser| {
-        let effects = every_kind(&size);
-        record.map(|path| save(path, &effects, &equaliser)).transpose()
-    });
-    match result {
-        Ok(_) => ExitCode::SUCCESS,
-        Err(message) => {
-            eprintln!("effects: {message}");
-            ExitCode::from(3)
-        }
-    }
+    bench_exit("effects", run())
+}
+
+fn run() -> Result<(), String> {
+    let command = BenchCommand::read()?;
+    let size = match command.measures() {
+        true => Size { rounds: 60, blocks: 500 },
+        false => Size { rounds: 6, blocks: 5 },
+    };
+    let equaliser = contest(&size)?;
+    let effects = every_kind(&size);
+    let result = json!({ "frames": FRAMES, "equaliser": equaliser, "effects": effects });
+    command.keep("hocket-effects/1", result)
 }
 
 /// How much is measured.
@@ -226,17 +217,4 @@ fn turn(effect: &mut dyn Processor, sound: &mut Sound, blocks: usize) -> f64 {
         sound.through(effect);
     }
     start.elapsed().as_nanos() as f64 / (blocks * FRAMES) as f64
-}
-
-fn save(path: &str, effects: &[Value], equaliser: &Value) -> Result<(), String> {
-    let topology = Topology::discover().map_err(|error| error.to_string())?;
-    let record = json!({
-        "format": "hocket-effects/1",
-        "hocket": hocket_lab::about::build(),
-        "machine": hocket_lab::about::machine(&topology),
-        "frames": FRAMES,
-        "equaliser": equaliser,
-        "effects": effects,
-    });
-    provenance::write(Path::new(path), &record)
 }

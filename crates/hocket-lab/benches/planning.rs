@@ -5,12 +5,11 @@
 //!   with the bare serial walk, within one run. The difference is what the schedule costs a unit.
 
 use std::hint::black_box;
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
 use hocket_engine::{Engine, Policy, Prepared, Seating, Settings, Steer, Strategy};
-use hocket_lab::provenance;
+use hocket_lab::provenance::{BenchCommand, bench_exit};
 use hocket_lab::stats::{self, Rng};
 use hocket_machine::Topology;
 use hocket_plan::{
@@ -23,27 +22,16 @@ const FRAMES: u32 = 64;
 const EMPTY_UNITS: usize = 10_000;
 
 fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    let real = args.iter().any(|arg| arg == "--bench");
-    let record = args.iter().position(|arg| arg == "--record").and_then(|at| args.get(at + 1));
-    let force = args.iter().any(|arg| arg == provenance::FORCE);
-    if let Some(Err(message)) = record.map(|path| provenance::check_place(Path::new(path), force)) {
-        return fail(&message);
-    }
-    let sizes: &[usize] = if real { &[1_000, 10_000, 100_000] } else { &[1_000] };
-    let compiled = compile_table(sizes, if real { 9 } else { 1 });
-    match unit_table(if real { 400 } else { 5 }) {
-        Ok(units) => match record.map(|path| save(path, &compiled, &units)).transpose() {
-            Ok(_) => ExitCode::SUCCESS,
-            Err(message) => fail(&message),
-        },
-        Err(message) => fail(&message),
-    }
+    bench_exit("planning", run())
 }
 
-fn fail(message: &str) -> ExitCode {
-    eprintln!("planning: {message}");
-    ExitCode::from(3)
+fn run() -> Result<(), String> {
+    let command = BenchCommand::read()?;
+    let real = command.measures();
+    let sizes: &[usize] = if real { &[1_000, 10_000, 100_000] } else { &[1_000] };
+    let compiled = compile_table(sizes, if real { 9 } else { 1 });
+    let units = unit_table(if real { 400 } else { 5 })?;
+    command.keep("hocket-planning/1", json!({ "compile": compiled, "units": units }))
 }
 
 /// Tracks of four nodes into groups of eight, into one node: the shape of a session.
@@ -173,16 +161,4 @@ fn engine(kind: ScheduleKind) -> Result<Engine, String> {
     };
     Engine::start(prepared, settings, seating.map_err(|e| e.to_string())?)
         .map_err(|e| e.to_string())
-}
-
-fn save(path: &str, compiled: &[Value], units: &[Value]) -> Result<(), String> {
-    let topology = Topology::discover().map_err(|error| error.to_string())?;
-    let record = json!({
-        "format": "hocket-planning/1",
-        "hocket": hocket_lab::about::build(),
-        "machine": hocket_lab::about::machine(&topology),
-        "compile": compiled,
-        "units": units,
-    });
-    provenance::write(Path::new(path), &record)
 }

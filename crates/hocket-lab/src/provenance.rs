@@ -8,7 +8,7 @@
 use std::fs::File;
 use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitCode};
 use std::sync::OnceLock;
 use std::time::SystemTime;
 
@@ -142,6 +142,60 @@ pub fn write(path: &Path, record: &serde_json::Value) -> Result<(), String> {
         out.commit()
     });
     written.map_err(|error| refused(path, &error))
+}
+
+/// The command line of a benchmark that may leave a record: `[--record FILE [--force]]`, and what it has besides.
+pub struct BenchCommand {
+    words: Vec<String>,
+}
+
+impl BenchCommand {
+    /// That of this program. Call it before anything is measured.
+    ///
+    /// # Errors
+    /// As [`check_place`].
+    pub fn read() -> Result<BenchCommand, String> {
+        let command = BenchCommand { words: std::env::args().skip(1).collect() };
+        let force = command.words.iter().any(|word| word == FORCE);
+        command.record().map_or(Ok(()), |path| check_place(path, force))?;
+        Ok(command)
+    }
+
+    /// Whether it is to measure. `cargo test` leaves `--bench` out: it only asks whether the benchmark works.
+    pub fn measures(&self) -> bool {
+        self.words.iter().any(|word| word == "--bench")
+    }
+
+    /// The word behind an option.
+    pub fn value(&self, option: &str) -> Option<&str> {
+        let at = self.words.iter().position(|word| word == option)?;
+        self.words.get(at + 1).map(String::as_str)
+    }
+
+    /// The file for the record.
+    pub fn record(&self) -> Option<&Path> {
+        self.value("--record").map(Path::new)
+    }
+
+    /// Writes the record, if one is asked for: `result`, an object, with its format, the program and the machine.
+    ///
+    /// # Errors
+    /// As [`write()`]; or the machine cannot be described.
+    pub fn keep(&self, format: &str, mut result: serde_json::Value) -> Result<(), String> {
+        let Some(path) = self.record() else { return Ok(()) };
+        let topology = hocket_machine::Topology::discover().map_err(|error| error.to_string())?;
+        result["format"] = format.into();
+        result["hocket"] = serde_json::json!(crate::about::build());
+        result["machine"] = serde_json::json!(crate::about::machine(&topology));
+        write(path, &result)
+    }
+}
+
+/// How a benchmark of this name ends: with 3 and the reason, if it could not be done.
+pub fn bench_exit(name: &str, done: Result<(), String>) -> ExitCode {
+    let Err(message) = done else { return ExitCode::SUCCESS };
+    eprintln!("{name}: {message}");
+    ExitCode::from(3)
 }
 
 fn refused(path: &Path, error: &std::io::Error) -> String {

@@ -38,7 +38,7 @@ use hocket_engine::{
     LaneChange, LaneSpec, NodeSource, Policy, Prepared, ScheduleKind, Seat, Seating, Seats,
     Settings, SiblingPolicy, flight, prepare_session,
 };
-use hocket_lab::provenance;
+use hocket_lab::provenance::{BenchCommand, bench_exit};
 use hocket_lab::stats::{Rng, median, quantile_sorted};
 use hocket_plan::{Edge, Fusing, Graph, Node, NodeId, NodeKind};
 use one_seat::one_seat;
@@ -59,36 +59,25 @@ const TRACKS: u32 = 64;
 const LANES: u16 = 16;
 
 fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    let value_of = |name: &str| {
-        args.iter().position(|arg| arg == name).and_then(|at| args.get(at + 1).cloned())
-    };
-    let real = args.iter().any(|arg| arg == "--bench");
-    let rounds = value_of("--rounds").and_then(|rounds| rounds.parse().ok()).unwrap_or(200);
-    let size = match real {
+    bench_exit("graph", run())
+}
+
+fn run() -> Result<(), String> {
+    let command = BenchCommand::read()?;
+    let rounds = command.value("--rounds").and_then(|rounds| rounds.parse().ok()).unwrap_or(200);
+    let size = match command.measures() {
         true => Size { rounds, blocks: 40 },
         false => Size { rounds: 6, blocks: 2 },
     };
-    let force = args.iter().any(|arg| arg == provenance::FORCE);
-    if let Some(Err(message)) =
-        value_of("--record").map(|path| provenance::check_place(Path::new(&path), force))
-    {
-        return failed(&message);
-    }
-    let results =
-        [delay_lines(&size), automation(&size), taps(&size), exchange(&size), trace(&size)];
-    match results.into_iter().collect::<Result<Vec<Value>, String>>() {
-        Ok(results) => match value_of("--record").map(|path| save(&path, &results)) {
-            Some(Err(message)) => failed(&message),
-            _ => ExitCode::SUCCESS,
-        },
-        Err(message) => failed(&message),
-    }
-}
-
-fn failed(message: &str) -> ExitCode {
-    eprintln!("graph: {message}");
-    ExitCode::from(3)
+    let result = json!({
+        "frames": FRAMES,
+        "delay_lines": delay_lines(&size)?,
+        "automation": automation(&size)?,
+        "taps": taps(&size)?,
+        "exchange": exchange(&size)?,
+        "trace": trace(&size)?,
+    });
+    command.keep("hocket-graph-costs/1", result)
 }
 
 /// How much is measured.
@@ -611,20 +600,4 @@ fn quantile(values: &[f64], part: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     quantile_sorted(&sorted, part).unwrap_or(f64::NAN)
-}
-
-fn save(path: &str, results: &[Value]) -> Result<(), String> {
-    let topology = topology().map_err(|failure| failure.to_string())?;
-    let record = json!({
-        "format": "hocket-graph-costs/1",
-        "hocket": hocket_lab::about::build(),
-        "machine": hocket_lab::about::machine(&topology),
-        "frames": FRAMES,
-        "delay_lines": results[0],
-        "automation": results[1],
-        "taps": results[2],
-        "exchange": results[3],
-        "trace": results[4],
-    });
-    provenance::write(Path::new(path), &record)
 }

@@ -25,8 +25,7 @@ use std::time::Instant;
 
 use browser::Scheme;
 use chromium::Chromium;
-use hocket::load::topology;
-use hocket_lab::provenance;
+use hocket_lab::provenance::{BenchCommand, bench_exit};
 use hocket_lab::stats::median;
 use hocket_lab::trace_page::html;
 use serde_json::{Value, json};
@@ -59,27 +58,17 @@ const ALL: &str = "document.querySelector('.plot').dispatchEvent(
     new KeyboardEvent('keydown', { key: '0', bubbles: true, cancelable: true }))";
 
 fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    let real = args.iter().any(|arg| arg == "--bench");
-    let record = args.iter().position(|arg| arg == "--record").and_then(|at| args.get(at + 1));
-    let force = args.iter().any(|arg| arg == provenance::FORCE);
-    if let Some(Err(message)) = record.map(|path| provenance::check_place(Path::new(path), force)) {
-        return failed(&message);
-    }
-    let Some(browser) = browser::chromium("trace_page") else {
-        return if record.is_some() { ExitCode::from(3) } else { ExitCode::SUCCESS };
-    };
-    let (blocks, starts) = if real { (12_500, 10) } else { (50, 1) };
-    let result = measure(&browser, blocks, starts);
-    match record.map(|path| save(path, &result)).transpose() {
-        Ok(_) => ExitCode::SUCCESS,
-        Err(message) => failed(&message),
-    }
+    bench_exit("trace_page", run())
 }
 
-fn failed(message: &str) -> ExitCode {
-    eprintln!("trace_page: {message}");
-    ExitCode::from(3)
+fn run() -> Result<(), String> {
+    let command = BenchCommand::read()?;
+    let Some(browser) = browser::chromium("trace_page") else {
+        return command.record().map_or(Ok(()), |_| Err("no record without a Chromium".into()));
+    };
+    let (blocks, starts) = if command.measures() { (12_500, 10) } else { (50, 1) };
+    let result = measure(&browser, blocks, starts);
+    command.keep("hocket-trace-page/1", json!({ "result": result }))
 }
 
 fn measure(browser: &Path, blocks: u64, starts: usize) -> Value {
@@ -128,15 +117,4 @@ fn tell(what: &str, mut values: Vec<f64>) {
     let (Some(low), Some(high)) = (values.first(), values.last()) else { return };
     let middle = median(&values).unwrap_or(f64::NAN);
     println!("{what}: {middle:.1} ({low:.1} to {high:.1})");
-}
-
-fn save(path: &str, result: &Value) -> Result<(), String> {
-    let topology = topology().map_err(|failure| failure.to_string())?;
-    let record = json!({
-        "format": "hocket-trace-page/1",
-        "hocket": hocket_lab::about::build(),
-        "machine": hocket_lab::about::machine(&topology),
-        "result": result,
-    });
-    provenance::write(Path::new(path), &record)
 }

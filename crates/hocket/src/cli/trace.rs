@@ -20,7 +20,7 @@ Examples:
   hocket trace sessions/band.toml --on-miss --disturb compute:2 -o misses.pftrace
   hocket trace sessions/band.toml --schedule lists --frames 128 -o trace.json
   hocket trace sessions/band.toml --schedule lists,critical --disturb compute:2 -o both.html
-  hocket trace sessions/best-case.toml --lanes off,auto -o both.html
+  hocket trace sessions/band.toml --lanes off,auto -o both.html
   hocket trace sessions/band.toml --on-miss --system -o misses.html
   hocket trace --attach 4711 --length 5 -o threads.html
   hocket trace --from JackEngineProfiling.log -o jack.html
