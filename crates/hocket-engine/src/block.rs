@@ -23,6 +23,7 @@ pub mod note_player;
 pub(crate) mod fetch;
 pub(crate) mod costs;
 pub(crate) mod plan;
+mod cpu_time;
 pub(crate) mod stamps;
 pub(crate) mod waits;
 pub(crate) mod runner;

@@ -22,7 +22,7 @@ mod scene;
 
 use hocket_machine::clock::TickRate;
 
-use crate::block::stamps::{Stamps, What};
+use crate::block::stamps::{Noted, Stamps, What};
 use crate::control::engine::Engine;
 
 pub(crate) use block_notes::BlockNotes;
@@ -77,7 +77,7 @@ pub fn span_cost_ns() -> u64 {
     let rate = TickRate::get();
     let mut stamps = Stamps::new(SPANS as usize);
     let mut one_try = |block| {
-        stamps.begin(block);
+        stamps.begin(block, Noted { spans: true, cpu_time: false });
         (0..SPANS).for_each(|_| _ = stamps.end_span(What::Wait));
         stamps.finish();
         rate.ticks_to_ns(stamps.finished.wrapping_sub(stamps.awake)).div_ceil(SPANS)

@@ -149,7 +149,7 @@ pub use control::editor::{Applied, Editor, EditorError};
 pub use control::engine::{Engine, Entered};
 pub use control::follow::{FollowError, FollowReport, Following, LeaderReport};
 pub use control::graph_editor::{AppliedAt, GraphEditor, NodeSource};
-pub use control::handle::{Control, ControlError, Standing};
+pub use control::handle::{Control, ControlError, Spans, Standing};
 pub use control::lost_events::LostEvents;
 pub use control::main_thread::{Notice, StateFailure};
 pub use control::measured_costs::{Adopted, UnitCost};

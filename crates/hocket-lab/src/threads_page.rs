@@ -1,5 +1,8 @@
-//! What the threads of a program did, as one HTML page without scripts: pictures, and tables of who met whom.
+//! What the threads of a program did, as one HTML page: a timeline to zoom into, and tables of who met whom.
+//!
+//! The timeline is that of a run's trace, without blocks. Where scripts do not run, a picture stands in its place.
 
+mod data;
 mod picture;
 
 use std::cmp::Reverse;
@@ -11,11 +14,10 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use crate::foreign::plain;
 use crate::numbers::{count, quantity, us};
 use crate::page_parts::{PLAIN_STYLE, choice, head};
+use crate::trace_page::{Stage, script, scripts, stage};
 
 /// What this page needs besides, as that of a session's trace does.
 const OWN_STYLE: &str = include_str!("trace_page/style.css");
-/// The browser runs none.
-pub(crate) const SCRIPTS: &str = "";
 /// Threads and pairs in a table.
 const MOST: usize = 100;
 /// What is shown before and after the longest wait, in parts of its length.
@@ -23,14 +25,14 @@ const MARGIN: i64 = 2;
 
 /// A page that needs nothing but itself.
 ///
-/// Cost: linear in the pieces; the page has some 100 kB, however many there are.
+/// Cost: linear in the pieces; the page has some 45 bytes for each.
 pub fn html(system: &SystemTrace) -> String {
     let title = format!("{} – hocket trace", plain(&system.about.program));
     let format = hocket_trace::system::FORMAT;
     let page = html! {
         (DOCTYPE)
         html lang="en" {
-            (head(&title, SCRIPTS, &[PLAIN_STYLE, OWN_STYLE]))
+            (head(&title, &scripts(), &[PLAIN_STYLE, OWN_STYLE]))
             body {
                 (top(system))
                 main {
@@ -43,6 +45,7 @@ pub fn html(system: &SystemTrace) -> String {
                     (limits(system))
                 }
                 footer { "Made by hocket " (plain(&system.about.hocket)) " of a trace of format " (format) ". This page loads nothing." }
+                (script())
             }
         }
     };
@@ -86,19 +89,50 @@ fn pictures(system: &SystemTrace) -> Markup {
     let waits = system.pieces.iter().filter(|piece| piece.did == Did::Waited);
     let longest = waits.max_by_key(|piece| piece.length_ns);
     html! {
+        (stage(&Stage {
+            run: 0,
+            suffix: "",
+            heading: "Timeline",
+            lanes: "threads and CPUs",
+            moves: "slash finds a thread or a CPU",
+            find: "Find a thread, a CPU or “ready”",
+            keys: &KEYS,
+            is_last: true,
+            still: html! {
+                p.note { "The height is the share of the time in which a thread ran. " (LANES) }
+                (drawn(system, "Timeline", about.start_ns..until_ns))
+            },
+            data: data::json(system),
+        }))
         section {
-            h2 { "Timeline" }
-            p.note { "The height is the share of the time in which a thread ran. A thread's lane has the colours of the CPUs where it ran, and orange while it was ready and did not run. A CPU's lane has the colours of the program's threads, and grey for others while they concern it." }
             @if system.drawn_until_ns.is_some() { p.note { "There was no room for later pieces. The tables count them." } }
-            (drawn(system, "Timeline", about.start_ns..until_ns))
             @if let Some(piece) = longest {
                 @let margin_ns = MARGIN * i64::from(piece.length_ns);
-                h3 { "Around the longest wait: " (title(system, piece.thread)) ", " (us(f64::from(piece.length_ns))) " µs" }
-                (drawn(system, "Around the longest wait", piece.start_ns - margin_ns..piece.end_ns() + margin_ns))
+                @let (from_ns, to_ns) = (piece.start_ns - margin_ns, piece.end_ns() + margin_ns);
+                h2 { "Around the longest wait" }
+                p data-begin=(from_ns - about.start_ns) data-end=(to_ns - about.start_ns) {
+                    (title(system, piece.thread)) " was ready for " (us(f64::from(piece.length_ns))) " µs and did not run."
+                }
+                (drawn(system, "Around the longest wait", from_ns..to_ns))
+                p.note { "The height is the share of the time in which a thread ran. " (LANES) }
             }
         }
     }
 }
+
+/// What the colours of a picture are.
+const LANES: &str = "A thread's lane has the colours of the CPUs where it ran, and orange while it was ready and did not run. \
+    A CPU's lane has the colours of the program's threads, and grey for others while they concern it.";
+
+const KEYS: [(&str, &str); 7] = [
+    ("drag, ← →", "moves"),
+    ("wheel, pinch, + −", "zooms; the wheel after a click into the timeline, or with Ctrl"),
+    ("0", "shows everything"),
+    ("click", "says what a span is"),
+    ("Shift+→, Shift+←", "the next span of the lane, the one before"),
+    ("↑ ↓", "another lane"),
+    ("/, Enter, Shift+Enter", "finds a thread, a CPU or “ready”; the next span, the one before"),
+];
 
 /// Where the page is narrow, the picture scrolls in place of becoming too small to read.
 fn drawn(system: &SystemTrace, name: &str, span: Range<i64>) -> Markup {
@@ -194,10 +228,15 @@ fn limits(system: &SystemTrace) -> Markup {
                 @if system.not_drawn > 0 { li { (count(system.not_drawn)) " pieces and wake-ups are not drawn, because there was no room." } }
                 @if system.lost_pairs > 0 { li { (count(system.lost_pairs)) " meetings of further pairs are not counted." } }
                 li { "Threads of other programs are drawn only while they run beside this program's threads, or have a CPU that one of them waits for." }
+                @if members_not_drawn(system) > 0 { li { (members_not_drawn(system)) " threads of the program ran least, and have no lane." } }
                 li { "What a thread did while it ran is not known." }
             }
         }
     }
+}
+
+fn members_not_drawn(system: &SystemTrace) -> usize {
+    system.members().len().saturating_sub(data::MOST_THREADS)
 }
 
 fn title(system: &SystemTrace, index: u32) -> String {

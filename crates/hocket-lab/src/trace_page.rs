@@ -45,7 +45,7 @@ pub fn html(runs: &[RunTrace]) -> String {
                     (limits(runs))
                 }
                 footer { "Made by hocket " (plain(&about.hocket)) " of a trace of format " (hocket_trace::run::FORMAT) ". This page loads nothing." }
-                script { (PreEscaped(SCRIPT)) }
+                (script())
             }
         }
     };
@@ -164,40 +164,84 @@ fn kept(run: &RunTrace) -> String {
     text
 }
 
-/// What the script fills. Its height is kept, so that nothing moves when it comes.
+/// The timeline of a run.
 fn timeline(shown: &Shown) -> Markup {
     let (suffix, heading) = (shown.suffix(), shown.heading("Timeline"));
+    stage(&Stage {
+        run: shown.index,
+        suffix,
+        heading: &heading,
+        lanes: "the blocks",
+        moves: "B and L go to the next block and the next late one",
+        find: "Find a unit",
+        keys: &KEYS,
+        is_last: shown.is_last,
+        still: html! { p { "The timeline needs scripts. The late blocks are listed below in words." } },
+        data: data::json(shown.run),
+    })
+}
+
+/// What the script fills.
+pub(crate) struct Stage<'a> {
+    /// Which of the page's timelines.
+    pub run: usize,
+    /// The end of the names of its elements.
+    pub suffix: &'a str,
+    pub heading: &'a str,
+    /// What it shows beside lanes of threads.
+    pub lanes: &'a str,
+    /// What keys do besides, in words.
+    pub moves: &'a str,
+    pub find: &'a str,
+    pub keys: &'a [(&'a str, &'a str)],
+    pub is_last: bool,
+    /// Instead of it where there are no scripts.
+    pub still: Markup,
+    /// JSON for the script, without `<`.
+    pub data: String,
+}
+
+/// Its height is kept, so that nothing moves when the script fills it.
+pub(crate) fn stage(it: &Stage) -> Markup {
+    let Stage { suffix, heading, .. } = it;
     let find = format!("find{suffix}");
     html! {
-        section.stage data-run=(shown.index) {
+        section.stage data-run=(it.run) {
             h2 { (heading) }
-            noscript { p { "The timeline needs scripts. The late blocks are listed below in words." } }
+            noscript { (it.still) }
             div.tools hidden {
-                label for=(find) { "Find a unit" }
+                label for=(find) { (it.find) }
                 input type="search" id=(find) autocomplete="off" spellcheck="false";
                 span.found id={ "found" (suffix) } role="status" {}
             }
-            figure.trace aria-label={ (heading) ", the blocks" } hidden {
+            figure.trace aria-label={ (heading) ", " (it.lanes) } hidden {
                 canvas.overview aria-hidden="true" {}
-                div.plot tabindex="0" role="group" aria-label={ (heading) ", one lane per thread. Arrow keys move, plus and minus zoom, B and L go to the next block and the next late one." } {
+                div.plot tabindex="0" role="group" aria-label={ (heading) ", one lane per thread. Arrow keys move, plus and minus zoom, " (it.moves) "." } {
                     div.names {}
                     canvas.lanes-canvas aria-hidden="true" {}
                 }
                 p.readout aria-live="polite" {}
-                @if shown.is_last { ul.legend {} }
+                @if it.is_last { ul.legend {} }
             }
-            @if shown.is_last {
+            @if it.is_last {
                 details.keys hidden {
                     summary { "Mouse, touch and keys" }
                     dl.facts.long {
-                        @for (keys, what) in KEYS { div { dt { (keys) } dd { (what) } } }
+                        @for (keys, what) in it.keys { div { dt { (keys) } dd { (what) } } }
                     }
                 }
             }
-            script type="application/json" id={ "trace" (suffix) } { (PreEscaped(data::json(shown.run))) }
+            script type="application/json" id={ "trace" (suffix) } { (PreEscaped(&it.data)) }
         }
     }
 }
+
+/// The script of timelines, and what the head of their page allows it.
+pub(crate) fn script() -> Markup {
+    html! { script { (PreEscaped(SCRIPT)) } }
+}
+
+pub(crate) use data::{list, quoted};
 
 const KEYS: [(&str, &str); 9] = [
     ("drag, ← →", "moves"),

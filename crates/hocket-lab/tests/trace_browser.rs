@@ -188,6 +188,8 @@ fn a_unit_is_found() {
     assert!(
         says(&seen, 2).starts_with("vocals: play, eq, comp: worker 1, CPU 1, 25.0 to 1,200.0 µs")
     );
+    assert!(says(&seen, 2).contains(" µs, without a CPU for 650.5 µs of it. Block 3: "));
+    assert!(!says(&seen, 3).contains("without a CPU"), "nobody asked in that block");
     assert!(says(&seen, 2).contains("Block 3: ") && says(&seen, 3).contains("Block 4: "));
     assert!(says(&seen, 4).contains("Block 3: "));
     assert_eq!(
@@ -310,6 +312,9 @@ const PERF: &str = "\
     engine 11 [000] 100.000200: sched:sched_switch: prev_comm=engine prev_pid=11 prev_prio=20 prev_state=R ==> next_comm=stranger next_pid=13 next_prio=0
     stranger 13 [000] 100.000300: sched:sched_switch: prev_comm=stranger prev_pid=13 prev_prio=0 prev_state=S ==> next_comm=engine next_pid=11 next_prio=20
     <img src=x> 12 [001] 100.000350: sched:sched_switch: prev_comm=<img src=x> prev_pid=12 prev_prio=120 prev_state=S ==> next_comm=swapper/1 next_pid=0 next_prio=120
+    engine 11 [000] 100.000360: sched:sched_waking: comm=<img src=x> pid=12 prio=120 target_cpu=001
+    swapper 0 [001] 100.000380: sched:sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=<img src=x> next_pid=12 next_prio=120
+    <img src=x> 12 [001] 100.000390: sched:sched_switch: prev_comm=<img src=x> prev_pid=12 prev_prio=120 prev_state=S ==> next_comm=swapper/1 next_pid=0 next_prio=120
     engine 11 [000] 100.000400: sched:sched_switch: prev_comm=engine prev_pid=11 prev_prio=20 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120
 ";
 
@@ -346,9 +351,11 @@ fn check_threads(seen: &Value, scheme: Scheme, name: &str) {
     let none = ["loaded", "nameless", "unlabelled"].map(|what| &seen[what]);
     assert_eq!(none, [&json!(0); 3], "{name}: {seen:#}");
     assert_eq!((&seen["out"], &seen["covered"]), (&json!([]), &json!([])), "{name}");
-    assert_eq!(seen["pictures"], 2, "the whole time, and the longest wait");
+    assert_eq!(seen["pictures"], 1, "the longest wait; the whole time has a canvas");
     let tables = ["Threads", "Who was in the way", "Who ran at the same time", "Who woke whom"];
-    let headings = [&["Timeline"][..], &tables, &["What it does not show"]].concat();
+    let headings =
+        [&["Timeline", "Around the longest wait"][..], &tables, &["What it does not show"]]
+            .concat();
     assert_eq!(seen["headings"], json!(headings), "{name}");
     assert!(strings(&seen["rows"]).contains(&"<img src=x> (12)"), "{name}: {}", seen["rows"]);
     let [here, other] = match scheme {
@@ -357,6 +364,37 @@ fn check_threads(seen: &Value, scheme: Scheme, name: &str) {
     };
     assert_eq!(seen["auto"], seen["themes"][here], "{name}");
     assert_ne!(seen["auto"], seen["themes"][other], "{name}");
+}
+
+#[test]
+fn the_timeline_of_threads_zooms_finds_and_says_who_woke_whom() {
+    let test = "the_timeline_of_threads_zooms_finds_and_says_who_woke_whom";
+    let Some(browser) = chromium(test) else { return };
+    let steps = "p => p.type('ready'), p => p.key('Enter', false, p.find), \
+        p => p.key('Enter', false, p.find), p => p.key('0'), p => p.key('+'), p => p.key('b'), \
+        p => p.d.querySelector('[data-begin] button').click(), p => { p.key('0'); p.type(''); }, \
+        p => { p.point('down', 0.3, 0); p.point('up', 0.3, 0); }";
+    let seen = drive(&browser, &page_of_threads(), steps);
+    let lanes =
+        ["", "engine (11), thread", "<img src=x> (12), thread", "CPU 0, who ran", "CPU 1, who ran"];
+    assert_eq!(seen["lanes"], json!(lanes));
+    assert!(says(&seen, 0).starts_with("A thread's lane has the CPUs where it ran."));
+    assert_eq!(seen["seen"][1]["found"], "2 spans");
+    let preempted = "ready: engine (11), thread, 200.0 to 300.0 µs, took 100.0 µs.";
+    assert_eq!(says(&seen, 2).trim(), preempted);
+    let woken =
+        "ready, woken by engine (11): <img src=x> (12), thread, 360.0 to 380.0 µs, took 20.0 µs.";
+    assert_eq!(says(&seen, 3).trim(), woken);
+    let shown = |step: usize| (width(&seen, step) / 1e3).round();
+    assert_eq!([shown(4), shown(5), shown(6)], [408.0, 245.0, 245.0], "no blocks to go to");
+    assert_eq!(shown(7), 408.0, "the longest wait with twice its length before and after it");
+    let chosen = says(&seen, 9);
+    assert!(chosen.starts_with("CPU 0: engine (11), thread, 0.0 to 200.0 µs"), "{chosen}");
+    let late = text(&seen["inks"]["late"]);
+    assert!(
+        strings(&seen["painted"]).contains(&late),
+        "who is ready has the colour of what is late"
+    );
 }
 
 #[test]

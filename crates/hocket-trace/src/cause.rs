@@ -14,15 +14,17 @@
 //! that nothing counts twice. Events with a time come before those that were only counted around the block.
 //! 1. `seat-taken`: a stranger ran on the CPU of the worker. All of that time is lost. This leaves out a worker that had
 //!    yet to wake up and outranks the stranger ([`Seat::outranked`]): the stranger got the CPU because nothing woke the
-//!    worker, so rules 4 and 6 apply.
+//!    worker, so rules 5 and 7 apply.
 //! 2. `sibling-busy`: a stranger ran on the core's other seat while a unit took too long. Two busy seats share a core
 //!    about evenly, so half of that time explains the unit's delay, at most all of the delay.
-//! 3. `page-fault`: a fault that needed the disk explains what is left of that worker's units. Another fault explains
+//! 3. `cpu-lost`: the thread's own clock stood still during a unit ([`Span::away_ns`](crate::Span::away_ns)), for longer
+//!    than strangers were seen there. All of that time is lost. It needs no rights, and does not say who ran.
+//! 4. `page-fault`: a fault that needed the disk explains what is left of that worker's units. Another fault explains
 //!    [`MINOR_FAULT_NS`] of it.
-//! 4. `host-steal`: the steal time of the worker's CPU, at most what is left. Kernels count it in steps of 10 ms, so
+//! 5. `host-steal`: the steal time of the worker's CPU, at most what is left. Kernels count it in steps of 10 ms, so
 //!    it may have happened outside the block.
-//! 5. `migration`: [`MIGRATION_NS`] each, at most what is left of that worker's units.
-//! 6. The rest belongs to the piece itself: `signaled-late`, `leader-woke-late`, `worker-woke-late`, `unit-slow`.
+//! 6. `migration`: [`MIGRATION_NS`] each, at most what is left of that worker's units.
+//! 7. The rest belongs to the piece itself: `signaled-late`, `leader-woke-late`, `worker-woke-late`, `unit-slow`.
 //!
 //! There may be more expected work on the way than the expected duration of the block. Then other workers did not do
 //! their part. Workers that woke late, did not come, or lost their seats explain the surplus (`worker-woke-late`,
@@ -65,6 +67,8 @@ pub enum Cause {
     SeatTaken,
     /// A thread outside the engine ran on the other seat of a worker's core.
     SiblingBusy,
+    /// A worker had no CPU while it computed, and nobody saw who had it.
+    CpuLost,
     /// The used memory was not mapped yet, or was on disk.
     PageFault,
     /// The system moved a worker to another CPU.
@@ -79,13 +83,14 @@ pub enum Cause {
 
 impl Cause {
     /// Every cause.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::SignaledLate,
         Self::LeaderWokeLate,
         Self::WorkerWokeLate,
         Self::UnitSlow,
         Self::SeatTaken,
         Self::SiblingBusy,
+        Self::CpuLost,
         Self::PageFault,
         Self::Migration,
         Self::HostSteal,
@@ -102,6 +107,7 @@ impl Cause {
             Self::UnitSlow => "unit-slow",
             Self::SeatTaken => "seat-taken",
             Self::SiblingBusy => "sibling-busy",
+            Self::CpuLost => "cpu-lost",
             Self::PageFault => "page-fault",
             Self::Migration => "migration",
             Self::HostSteal => "host-steal",
@@ -245,6 +251,7 @@ fn sentence(entry: &Entry) -> String {
         Cause::UnitSlow => format!("{subject} took {detail}"),
         Cause::SeatTaken => format!("{subject} ran for {time} on {detail}"),
         Cause::SiblingBusy => format!("{subject} ran on {detail}: about {time} lost"),
+        Cause::CpuLost => format!("{subject} had no CPU for {time} {detail}"),
         Cause::PageFault => format!("{subject} met page faults ({detail}): up to {time} lost"),
         Cause::Migration => format!("{subject} was moved {detail} times: up to {time} lost"),
         Cause::HostSteal => format!("the host took the CPU of {subject} away for up to {time}"),

@@ -231,7 +231,7 @@ impl Cycles {
             self.without_lane += 1;
             return None;
         };
-        let span = |doing, start_ns, end_ns| Span { doing, start_ns, end_ns };
+        let span = |doing, start_ns, end_ns| Span { doing, start_ns, end_ns, away_ns: None };
         let spans = [
             span(Doing::Wait, signaled_ns, awake_ns),
             span(Doing::Unit(thread as u32), awake_ns, finished_ns),

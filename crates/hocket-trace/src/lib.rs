@@ -43,6 +43,9 @@ pub struct Span {
     pub start_ns: i64,
     /// End.
     pub end_ns: i64,
+    /// For how much of it the thread had no CPU. `None`: it was not asked, or the span was short.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub away_ns: Option<i64>,
 }
 
 /// What one thread did in the block.

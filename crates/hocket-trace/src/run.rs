@@ -359,7 +359,7 @@ pub(crate) mod tests {
 
     /// Block `number` of two workers on one core; `late_ns` behind its deadline.
     pub(crate) fn block(number: u64, late_ns: i64) -> BlockTrace {
-        let span = |doing, start_ns, end_ns| Span { doing, start_ns, end_ns };
+        let span = |doing, start_ns, end_ns| Span { doing, start_ns, end_ns, away_ns: None };
         let lane = |name: &str, cpu, spans: Vec<Span>| Lane {
             name: name.into(),
             cpu: Some(cpu),

@@ -22,6 +22,7 @@ fn lane(name: &str, cpu: u32, awake: i64, units: &[(u32, i64, i64)]) -> Lane {
         doing: Doing::Unit(unit),
         start_ns: start * US,
         end_ns: end * US,
+        away_ns: None,
     };
     let finished_ns = units.last().map_or(awake, |unit| unit.2) * US;
     let spans = units.iter().map(span).collect();
@@ -215,6 +216,25 @@ fn a_sibling_was_busy() {
 }
 
 #[test]
+fn a_clock_stood_still() {
+    let mut late = slow_vocals(900);
+    let is_vocals = |span: &&mut hocket_trace::Span| span.doing == Doing::Unit(1);
+    let away = |late: &mut Evidence, us: i64| {
+        let spans = late.trace.lanes.iter_mut().flat_map(|lane| &mut lane.spans);
+        spans.filter(|span| is_vocals(span)).for_each(|span| span.away_ns = Some(us * US));
+    };
+    away(&mut late, 250);
+    check(&late, Cause::CpuLost, 181, &["worker 1 had no CPU for 250 µs", "computed vocals"]);
+    // Who was seen there explains it better.
+    late.seats[1].own = Some(stranger(1, 200, 440));
+    check(&late, Cause::SeatTaken, 181, &["preview", "240 µs"]);
+    // It ran all the time, and was dear.
+    late.seats[1].own = None;
+    away(&mut late, 0);
+    check(&late, Cause::UnitSlow, 181, &["vocals"]);
+}
+
+#[test]
 fn memory_was_not_there() {
     let mut late = slow_vocals(900);
     late.seats[1].major_faults = 1;
@@ -316,7 +336,7 @@ prop_compose! {
         spans in prop::collection::vec((0..5_u32, any_ns(), any_ns()), 0..6),
     ) -> Lane {
         let doing = |n| if n == 4 { Doing::Wait } else { Doing::Unit(n) };
-        let span = |(n, start_ns, end_ns)| Span { doing: doing(n), start_ns, end_ns };
+        let span = |(n, start_ns, end_ns)| Span { doing: doing(n), start_ns, end_ns, away_ns: None };
         let name = if guard { "guard".into() } else { format!("worker {number}") };
         let spans = spans.into_iter().map(span).collect();
         Lane { name, cpu: Some(number), awake_ns, finished_ns: awake_ns, spans }

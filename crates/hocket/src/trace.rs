@@ -10,7 +10,9 @@ mod variants;
 use std::path::Path;
 
 use hocket_devices::{Device, Format as Sound, Virtual};
-use hocket_engine::{Couples, Engine, FlightSettings, HandOver, Policy, Seating, Settings, flight};
+use hocket_engine::{
+    Couples, Engine, FlightSettings, HandOver, Policy, Seating, Settings, Spans, flight,
+};
 use hocket_lab::disturb::{DisturbError, DisturbSpec, Disturbers};
 use hocket_machine::Topology;
 use hocket_machine::pin::current_thread;
@@ -219,6 +221,7 @@ impl Stage<'_> {
         };
         let events = collect::events(sound.rate_hz, sound.frames);
         let settings = FlightSettings { events, hand_over, ..FlightSettings::default() };
+        engine.control().set_spans(if self.args.cpu_time { Spans::CpuTime } else { Spans::Times });
         let (recorder, mut drain) = flight::record(&engine, settings);
         let about = self.about(policy, engine.settings());
         let mut run = RunTrace::new(about, drain.threads());

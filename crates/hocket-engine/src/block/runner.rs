@@ -24,7 +24,7 @@ use hocket_time::TempoMap;
 use super::now::Now;
 use super::plan::Plan;
 use super::spread::SpreadWork;
-use super::stamps::{Stamps, What};
+use super::stamps::{Noted, Noting, Stamps, What};
 use super::waits::Waits;
 use super::walk;
 use crate::watch::{Watch, edge};
@@ -56,6 +56,8 @@ pub(crate) struct Params {
     pub overdue: u64,
     /// Whether the leader walks the block without the plan's workers.
     pub alone: bool,
+    /// What threads note of it.
+    pub noted: Noted,
 }
 
 /// A signal for this many sleepers.
@@ -120,6 +122,7 @@ pub(crate) struct Runner {
     /// [`Waits::longest_ns`] in ticks.
     longest: u64,
     pub waits: Waits,
+    noting: Arc<Noting>,
     /// Whether every thread holds a real-time class, the leader included. A hint that publishes nothing.
     /// A leader writes it between blocks, when it enters or leaves. So does the thread that follows a leader.
     pub real_time: Arc<AtomicBool>,
@@ -159,7 +162,7 @@ unsafe impl Sync for Runner {}
 unsafe impl Send for Runner {}
 
 impl Runner {
-    /// `places` has one entry per worker. `spans` is how many spans of a block each thread keeps.
+    /// `places` has one entry per worker. `spans` is for how many spans of a block each thread has room.
     ///
     /// Thread: control; allocates.
     pub(crate) fn new(
@@ -167,7 +170,7 @@ impl Runner {
         places: Vec<Place>,
         guards: usize,
         waits: Waits,
-        spans: usize,
+        (spans, noting): (usize, Arc<Noting>),
         alone_is_serial: bool,
         map: Arc<TempoMap>,
     ) -> Runner {
@@ -201,6 +204,7 @@ impl Runner {
             ordinary,
             longest,
             waits,
+            noting,
             real_time,
             #[cfg(test)]
             hold: std::sync::OnceLock::new(),
@@ -280,7 +284,7 @@ impl Runner {
         self.pass(Moment::Opened);
         let woke = edge(|| self.gate.advance());
         self.note(0, |stamps| {
-            stamps.begin(block);
+            stamps.begin(block, self.params().noted);
             stamps.totals.wakes += u64::from(woke);
         });
         walk::walk(self, 0);
@@ -321,6 +325,7 @@ impl Runner {
             next_ns,
             overdue: ticks() + self.patience,
             alone: false,
+            noted: self.noting.now(),
         }
     }
 
@@ -354,7 +359,7 @@ impl Runner {
 
     /// Runs the block without other threads: wakes none and waits for none.
     fn lead_alone(&self, block: u64) {
-        self.note(0, |stamps| stamps.begin(block));
+        self.note(0, |stamps| stamps.begin(block, self.params().noted));
         walk::walk_alone(self);
         self.finished.advance();
         self.note(0, Stamps::finish);
@@ -364,7 +369,7 @@ impl Runner {
     ///
     /// Thread: leader.
     pub(crate) fn leave_out(&self, block: u64) {
-        self.note(0, |stamps| stamps.begin(block));
+        self.note(0, |stamps| stamps.begin(block, Noted::default()));
         self.note(0, Stamps::finish);
     }
 
@@ -411,7 +416,7 @@ impl Runner {
         }
         let _watch = Watch::begin();
         let params = self.params();
-        if self.begins(worker, params.block) {
+        if self.begins(worker, &params) {
             walk::walk(self, worker);
             self.note(worker, Stamps::finish);
         }
@@ -422,11 +427,11 @@ impl Runner {
     ///
     /// A thread may enter after the turnstile opened and before the gate moved. When it is done, it sees
     /// that the gate has moved, and enters the same block again.
-    fn begins(&self, desk: usize, block: u64) -> bool {
+    fn begins(&self, desk: usize, params: &Params) -> bool {
         self.note(desk, |stamps| {
-            let first = stamps.block != block;
+            let first = stamps.block != params.block;
             if first {
-                stamps.begin(block);
+                stamps.begin(params.block, params.noted);
             }
             first
         })
@@ -439,7 +444,7 @@ impl Runner {
         let Some(_inside) = self.turnstile.enter() else { return };
         let _watch = Watch::begin();
         let params = self.params();
-        if !self.begins(desk, params.block) {
+        if !self.begins(desk, &params) {
             return;
         }
         let running = params.finished_value.wrapping_sub(1);

@@ -12,7 +12,7 @@ use crate::block::costs::Circumstance;
 use crate::block::runner::{Moment, ORDINARY_NS, Runner};
 use crate::block::stamps::What;
 use crate::test_engines::{self, FRAMES, does, ends};
-use crate::{Engine, Prepared, Settings};
+use crate::{Engine, Prepared, Settings, Spans};
 
 /// Lets `hold` delay threads of this engine. Call it before the first block.
 fn hold(engine: &Engine, hold: impl Fn(&Runner, Moment) + Send + Sync + 'static) {
@@ -297,7 +297,7 @@ fn a_guard_keeps_its_seat_for_its_time_and_no_longer() {
             assert!(kept_ticks >= TickRate::get().ns_to_ticks(kept_ns), "{kept_ticks} ticks");
             assert_eq!(engine.totals()[1].blocks, 1);
             let [span] = engine.leader().stamps(1).spans() else { panic!("not one span") };
-            assert_eq!(span.what, What::Guard);
+            assert_eq!(span.what(), What::Guard);
         });
     }
 }
@@ -315,13 +315,43 @@ fn costs_are_noted_in_proportion_for_large_parts_of_a_block() {
         let spans = engine.leader().stamps(0).spans();
         assert_eq!(spans.len(), 2);
         for span in spans {
-            let What::Unit(unit) = span.what else { panic!("{:?}", span.what) };
+            let What::Unit(unit) = span.what() else { panic!("{:?}", span.what()) };
             let whole = (span.end - span.start) * FRAMES as u64 / frames as u64;
             let noted = (frames >= shortest && whole > 0).then_some(f64::from(whole as f32));
             let alone = Circumstance { kind: 0, sibling_busy: false };
             assert_eq!(costs.get(unit as usize, alone), noted, "{frames} frames");
         }
     }
+}
+
+#[test]
+fn what_is_noted_changes_while_it_plays() {
+    let slept = std::time::Duration::from_millis(2);
+    let sleeps = does(move |_| std::thread::sleep(slept));
+    let prepared = test_engines::side_by_side(vec![sleeps, does(|_| ())], None);
+    let settings = test_engines::settings(ScheduleKind::Serial, SiblingPolicy::Off);
+    let mut engine = test_engines::engine(prepared, settings, 1);
+    let control = engine.control();
+    assert_eq!(control.spans(), Spans::Times);
+    for now in [Spans::Times, Spans::Off, Spans::CpuTime, Spans::Off, Spans::Times] {
+        control.set_spans(now);
+        assert_eq!(control.spans(), now);
+        let (spans, cpu_time) = (now != Spans::Off, now == Spans::CpuTime);
+        engine.process(FRAMES);
+        let noted = engine.leader().stamps(0).spans();
+        assert_eq!(noted.is_empty(), !spans);
+        let away: Vec<i64> = noted.iter().filter_map(|span| span.away_ns()).collect();
+        // The sleep, and whatever else this machine made long.
+        let slept_ns = slept.as_nanos() as i64 * 9 / 10;
+        let longest = away.iter().copied().max();
+        assert_eq!(longest.is_some_and(|ns| ns >= slept_ns), cpu_time, "{away:?}");
+        assert_eq!(longest.is_some(), cpu_time, "{away:?}");
+        for span in noted {
+            let took_ns = TickRate::get().ticks_to_ns(span.end - span.start) as i64;
+            assert!(span.away_ns().is_none_or(|ns| ns <= took_ns));
+        }
+    }
+    assert_eq!(engine.totals()[0].spans_dropped, 0);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The handle that control threads hold on a running engine.
 
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hocket_dsp::Change;
@@ -22,6 +23,7 @@ use super::states::Loaded;
 use crate::block::joined::Side;
 use crate::block::node::{Contained, NodeCell};
 use crate::block::plan::Plan;
+use crate::block::stamps::Noting;
 use crate::block::waits::ChosenWait;
 use crate::leader::block_estimates::BlockEstimates;
 use crate::leader::choose_walk::Reason;
@@ -143,6 +145,20 @@ impl std::fmt::Debug for Control {
     }
 }
 
+/// What threads note of a block, for traces and for the causes of late blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Spans {
+    /// Nothing. Lanes of a trace are empty, and late blocks have no cause in the block.
+    Off,
+    /// What each thread did from when to when. A span costs some 20 ns.
+    Times,
+    /// Also for how much of a long span its thread had no CPU: whether a unit was preempted, or dear. It needs no rights.
+    ///
+    /// Cost: a system call (`clock_gettime`) for each thread at the begin of each block, and at the end of each span of 20 µs
+    /// or more. Time that the host of a virtual machine took away counts as time with a CPU, because the clock goes on.
+    CpuTime,
+}
+
 impl Control {
     /// The first plan, and the handle.
     pub(crate) fn new(
@@ -151,7 +167,13 @@ impl Control {
         settings: &Settings,
         seats: (Team, Vec<usize>),
         outbox: Outbox,
-        shared: (&Arc<BlockEstimates>, &Arc<TempoMap>, &Arc<Services>, &Arc<ChosenWait>),
+        shared: (
+            &Arc<BlockEstimates>,
+            &Arc<TempoMap>,
+            &Arc<Services>,
+            &Arc<ChosenWait>,
+            &Arc<Noting>,
+        ),
     ) -> std::io::Result<(Plan, Control)> {
         let prepared = (prepared, lanes);
         let (plan, inner) = Planner::new(prepared, schedule, settings, seats, outbox, shared)?;
@@ -498,6 +520,23 @@ impl Control {
         }
         self.lock().wait.set(wait);
         Ok(())
+    }
+
+    /// What threads note of each block, from the next one on. The output stays the same bit for bit.
+    pub fn set_spans(&self, spans: Spans) {
+        let noting = &self.lock().noting;
+        noting.spans.store(spans != Spans::Off, Relaxed);
+        noting.cpu_time.store(spans == Spans::CpuTime, Relaxed);
+    }
+
+    /// What threads note of each block.
+    pub fn spans(&self) -> Spans {
+        let noted = self.lock().noting.now();
+        match (noted.spans, noted.cpu_time) {
+            (false, _) => Spans::Off,
+            (true, false) => Spans::Times,
+            (true, true) => Spans::CpuTime,
+        }
     }
 
     /// Whether everything that was sent has been carried out.

@@ -30,6 +30,7 @@ use crate::block::costs::Costs;
 use crate::block::joined::Side;
 use crate::block::node::{Contained, Exchange, NodeCell};
 use crate::block::plan::{Before, Cells, Gains, Plan, PortsOf};
+use crate::block::stamps::Noting;
 use crate::block::waits::ChosenWait;
 use crate::leader::block_estimates::BlockEstimates;
 use crate::leader::choose_walk::{Finding, Reason};
@@ -98,6 +99,7 @@ pub(crate) struct Planner {
     pub(crate) services: Arc<Services>,
     /// How threads wait.
     pub(super) wait: Arc<ChosenWait>,
+    pub(super) noting: Arc<Noting>,
     /// Whether plans have couples.
     pub(super) couples: bool,
 }
@@ -148,11 +150,12 @@ impl Planner {
         settings: &Settings,
         (team, kinds): (Team, Vec<usize>),
         outbox: Outbox,
-        (progress, map, services, wait): (
+        (progress, map, services, wait, noting): (
             &Arc<BlockEstimates>,
             &Arc<TempoMap>,
             &Arc<Services>,
             &Arc<ChosenWait>,
+            &Arc<Noting>,
         ),
     ) -> std::io::Result<(Plan, Planner)> {
         let frames = settings.frames as usize;
@@ -200,6 +203,7 @@ impl Planner {
             map: Arc::clone(map),
             services: Arc::clone(services),
             wait: Arc::clone(wait),
+            noting: Arc::clone(noting),
             couples: settings.couples.are_made(),
         };
         Ok((plan, inner))

@@ -100,7 +100,8 @@ pub struct Settings {
     pub early_wake: Duration,
     /// How long a worker that woke itself spins past the planned time before it blocks.
     pub leader_lateness: Duration,
-    /// Keeps every worker's spans of the last block, for traces.
+    /// Notes every worker's spans of the last block, for traces. [`Control::set_spans`](crate::Control::set_spans)
+    /// changes it while the engine plays.
     pub spans: bool,
     /// What happens to the schedule while the engine measures costs.
     pub steer: Steer,

@@ -1,5 +1,6 @@
 //! Starts an engine: makes a plan, verifies it and starts the threads.
 
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -24,6 +25,7 @@ use super::seating::Seating;
 use super::settings::{Settings, SettingsError, Steer};
 use crate::block::leader::Leader;
 use crate::block::runner::{LONGEST_NS, ORDINARY_NS, Place, Runner};
+use crate::block::stamps::Noting;
 use crate::block::times::period_ns;
 use crate::block::waits::{ChosenWait, Early, StrategyWaits, Waits};
 use crate::leader::block_estimates::BlockEstimates;
@@ -139,7 +141,7 @@ impl Engine {
         let workers = if settings.steer == Steer::Fixed { workers } else { seats };
         let jobs = jobs(&settings, &seating, workers);
         let guards = jobs.iter().filter(|job| job.role == Role::Guard).count();
-        let spans = if settings.spans { spans_a_block(&schedule) } else { 0 };
+        let spans = spans_a_block(&schedule);
         let (outbox, inbox) = rings();
         let command_places = outbox.places.clone();
         let progress = Arc::new(BlockEstimates::default());
@@ -148,13 +150,17 @@ impl Engine {
         let lanes = lanes(&prepared, &map)?;
         let services = Services::new(settings.main_thread, settings.frames);
         let wait = Arc::new(ChosenWait::new(settings.policy.wait));
-        let (seats, shared) = (team(&seating, workers), (&progress, &map, &services, &wait));
+        let noting = Arc::new(Noting::default());
+        noting.spans.store(settings.spans, Relaxed);
+        let (seats, shared) =
+            (team(&seating, workers), (&progress, &map, &services, &wait, &noting));
         let (plan, control) =
             Control::new((prepared, lanes), schedule, &settings, seats, outbox, shared)?;
         let places = (0..workers).map(|worker| place(&seating, worker, workers)).collect();
         let waits = waits(&settings, seating.is_pinned(), wait);
         let alone_is_serial = settings.alone_is_serial;
-        let runner = Runner::new(plan, places, guards, waits, spans, alone_is_serial, map);
+        let runner =
+            Runner::new(plan, places, guards, waits, (spans, noting), alone_is_serial, map);
         let runner = Arc::new(runner);
         let threads = threads::start_all(&runner, &jobs)?;
         // After the workers have started, so that the lock covers their stacks too.

@@ -155,7 +155,7 @@ impl BlockNotes {
         let workers = crew.workers().iter().enumerate();
         workers.filter(|(desk, _)| self.desks[*desk].came).flat_map(move |(desk, member)| {
             self.spans_of(desk).iter().filter_map(move |span| {
-                let What::Unit(unit) = span.what else { return None };
+                let What::Unit(unit) = span.what() else { return None };
                 let busy = member.mates.iter().any(|mate| self.at_work(*mate, span.end));
                 Some((desk, unit, busy))
             })
@@ -164,13 +164,13 @@ impl BlockNotes {
 
     fn at_work(&self, desk: usize, tick: u64) -> bool {
         let runs = |span: &SpanTicks| {
-            matches!(span.what, What::Unit(_)) && span.start <= tick && tick < span.end
+            matches!(span.what(), What::Unit(_)) && span.start <= tick && tick < span.end
         };
         self.desks[desk].came && self.spans_of(desk).iter().any(runs)
     }
 
     fn span(&self, span: &SpanTicks, rate: &TickRate) -> Span {
-        let doing = match span.what {
+        let doing = match span.what() {
             What::Unit(unit) => Doing::Unit(unit),
             What::Barrier => Doing::Barrier,
             What::Wait => Doing::Wait,
@@ -178,7 +178,7 @@ impl BlockNotes {
             What::Guard => Doing::Guard,
         };
         let [start_ns, end_ns] = [span.start, span.end].map(|tick| self.since_signal(tick, rate));
-        Span { doing, start_ns, end_ns }
+        Span { doing, start_ns, end_ns, away_ns: span.away_ns() }
     }
 
     fn since_signal(&self, tick: u64, rate: &TickRate) -> i64 {

@@ -355,8 +355,7 @@ const UNKNOWN_SCRIPTS: &str = "not copied: its scripts are not those of this ver
 /// Whether the browser runs no script of the page but that of this version's pages. A copy belongs to the site, so a script
 /// in it could read all other pages. The policy against that is the page's own, and holds for what comes after it.
 fn has_known_scripts(page: &str) -> bool {
-    let known = [crate::trace_page::scripts(), crate::threads_page::SCRIPTS.into()];
-    known.iter().any(|scripts| page.starts_with(&policy_first(scripts)))
+    page.starts_with(&policy_first(&crate::trace_page::scripts()))
 }
 
 /// The text; of one that was cut off within its last character, what comes before that.

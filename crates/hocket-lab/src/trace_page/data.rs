@@ -22,6 +22,7 @@ pub(super) fn json(run: &RunTrace) -> String {
         ("why", list(run.blocks.iter().map(why))),
         ("ways", list(run.blocks.iter().map(|block| way(run, block, &order)))),
         ("spans", list(order.iter().map(|index| spans(run, *index)))),
+        ("away", list(order.iter().map(|index| away(run, *index)))),
         ("others", others(run)),
     ];
     let parts = parts.map(|(name, json)| format!("\"{name}\":{json}"));
@@ -88,6 +89,14 @@ fn spans(run: &RunTrace, thread: usize) -> String {
     out + "]"
 }
 
+/// Of one thread, two numbers for each span of which it is known: which span, and for how long the thread had no CPU.
+fn away(run: &RunTrace, thread: usize) -> String {
+    let lanes = run.blocks.iter().flat_map(|block| &block.lanes);
+    let spans = lanes.filter(|lane| lane.thread == thread).flat_map(|lane| &lane.spans);
+    let known = spans.enumerate().filter_map(|(at, span)| Some((at as i64, span.away_ns?)));
+    list(known.flat_map(|(at, ns)| [at.to_string(), ns.to_string()]))
+}
+
 /// A unit's index, or a negative number for all else.
 fn what(span: &Span) -> i64 {
     match span.doing {
@@ -127,7 +136,7 @@ fn others(run: &RunTrace) -> String {
     }))
 }
 
-fn list(items: impl Iterator<Item = String>) -> String {
+pub(crate) fn list(items: impl Iterator<Item = String>) -> String {
     let mut out = String::from("[");
     for (index, item) in items.enumerate() {
         if index > 0 {
@@ -139,6 +148,6 @@ fn list(items: impl Iterator<Item = String>) -> String {
 }
 
 /// Text from elsewhere as a JSON string that ends no element.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     serde_json::Value::from(plain(text)).to_string().replace('<', "\\u003c")
 }

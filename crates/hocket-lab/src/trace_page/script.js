@@ -2,6 +2,7 @@
 // Draws the timelines of the page from the numbers that stand beside each. Times are nanoseconds since the planned start
 // of the first block. A view is a part of that time; only what it shows is drawn, and what is thinner than a pixel is
 // drawn once. Of two timelines, the chosen blocks begin at the same place, and both move and zoom together.
+// Threads of any program have no blocks: the whole time stands for one that is not drawn, and `fills` says the colours.
 const timelines = [];
 const colouringOf = (data, lanes) => {
   // Which strip has which colour: those that take most time have one of their own, all others share the last.
@@ -24,8 +25,9 @@ const timeline = (stage) => {
   const blocks = data.blocks.map(([number, start, awake, finished, deadline, skipped, names], index) =>
     ({ index, number, start, awake, finished, deadline, skipped, names: data.names[names], list: names, why: data.why[index], way: data.ways[index], late: finished > deadline }));
   if (!blocks.length) return;
+  const hasBlocks = !data.fills;
 
-  const ROW = 34, AXIS = 26, LEAST_NS = 500;
+  const ROW = 34, AXIS = 26, LEAST_NS = 500, ABOVE = hasBlocks ? 1 : 0; // rows above the lanes
   const WORDS = { "-1": "barrier", "-2": "wait: nothing was ready", "-3": "help: passes of work that another worker has spread", "-4": "guard: keeps the seat from strangers" };
   // A lane has four columns, ordered by time.
   const lane = (name, seat, flat, naming, isUnit) => {
@@ -36,6 +38,8 @@ const timeline = (stage) => {
     }
     return it;
   };
+  // For how long a thread had no CPU in a span, where it was asked.
+  const away = (data.away ?? []).map((flat) => new Map(Array.from({ length: flat.length / 2 }, (_, i) => [flat[2 * i], flat[2 * i + 1]])));
   const unitName = (what, block) => what < 0 ? WORDS[what] : blocks[block].names[what] ?? "unit " + what;
   const lanes = data.threads.map(([name, seat], index) => lane(name, seat, data.spans[index], unitName, true));
   for (const [cpu, names, flat] of data.others) {
@@ -43,9 +47,9 @@ const timeline = (stage) => {
   }
 
   // The second timeline has the colours of the first.
-  const colouring = timelines.length ? timelines[0].colouring : colouringOf(data, lanes);
+  const colouring = timelines.length ? timelines[0].colouring : hasBlocks ? colouringOf(data, lanes) : { coloured: [], others: 0, fill: new Map() };
   const rest = data.strips.length - 1, { coloured, fill: fillOfStrip } = colouring;
-  const fills = data.names.map((names) => names.map((name) => fillOfStrip.get(stripOf(name)) ?? data.strips[rest]));
+  const fills = hasBlocks ? data.names.map((names) => names.map((name) => fillOfStrip.get(stripOf(name)) ?? data.strips[rest])) : [data.fills];
 
   const find = (query) => stage.querySelector(query);
   const plot = find(".plot"), canvas = find(".lanes-canvas"), overview = find(".overview");
@@ -136,6 +140,7 @@ const timeline = (stage) => {
     }
   };
   const drawBlocks = () => {
+    if (!hasBlocks) return;
     const top = AXIS + 4, tall = ROW - 8;
     let drawn = -1;
     for (let i = firstBlock(view.from); i < blocks.length && blocks[i].start <= view.to; i += 1) {
@@ -176,7 +181,7 @@ const timeline = (stage) => {
     if (what === -4) { for (let at = Math.max(from, -4); at < Math.min(to, width); at += 4) paint.fillRect(at, top + 3, 1, tall - 6); }
   };
   const drawLane = (it, row) => {
-    const top = AXIS + ROW * (row + 1) + 4, tall = ROW - 8;
+    const top = AXIS + ROW * (row + ABOVE) + 4, tall = ROW - 8;
     let drawn = -1;
     for (let i = firstAt(it, view.from); i < it.length && it.start[i] <= view.to; i += 1) {
       const from = x(it.start[i]), to = x(it.start[i] + it.took[i]), what = it.what[i], of = blocks[it.block[i]];
@@ -187,13 +192,15 @@ const timeline = (stage) => {
       const left = Math.max(from, -2), right = Math.min(to, width + 2), wide = Math.max(1, right - left);
       const isDim = matches !== null && it.isUnit && !isMatch;
       paint.globalAlpha = isDim ? 0.25 : 1;
-      paint.fillStyle = it.isUnit ? fills[of.list][what] ?? data.strips[rest] : ink.muted;
+      const fill = it.isUnit ? fills[of.list][what] ?? data.strips[rest] : ink.muted;
+      const isReady = fill === "ready";
+      paint.fillStyle = isReady ? ink.late : fill;
       paint.fillRect(left, top, wide, tall);
       if (wide > 3) { paint.fillStyle = ink["on-strip"]; paint.globalAlpha *= 0.35; paint.fillRect(right - 1, top, 1, tall); }
       paint.globalAlpha = isDim ? 0.5 : 1;
       if (isMatch) { paint.fillStyle = ink.ink; paint.fillRect(left, top + tall - 3, wide, 3); }
       if (wide > 26) {
-        paint.fillStyle = it.isUnit ? ink["on-strip"] : ink.panel;
+        paint.fillStyle = it.isUnit && !isReady ? ink["on-strip"] : ink.panel;
         paint.save();
         paint.beginPath(); paint.rect(left, top, wide - 2, tall); paint.clip();
         paint.fillText(it.naming(what, it.block[i]), Math.max(left, 0) + 4, top + tall / 2);
@@ -221,10 +228,43 @@ const timeline = (stage) => {
     }
     paint.stroke();
   };
+  // Without blocks: how much of the CPUs' time the threads took, and where one of them was ready and did not run.
+  const COLUMNS = 800;
+  const sumColumns = () => {
+    const each = block.finished / COLUMNS, ran = new Float64Array(COLUMNS), ready = new Float64Array(COLUMNS);
+    for (const it of lanes.slice(0, data.sums)) {
+      for (let i = 0; i < it.length; i += 1) {
+        const sums = fills[0][it.what[i]] === "ready" ? ready : ran, from = it.start[i], to = from + it.took[i];
+        for (let at = Math.max(0, Math.floor(from / each)); at < COLUMNS && at * each < to; at += 1) {
+          sums[at] += (Math.min(to, (at + 1) * each) - Math.max(from, at * each)) / each;
+        }
+      }
+    }
+    return { ran, ready, most: Math.max(1, ...ran.map((sum, at) => sum + ready[at])) };
+  };
+  const columns = hasBlocks ? null : sumColumns();
+  const drawShares = (wide, tall) => {
+    const each = wide / COLUMNS, unit = tall / columns.most;
+    for (let at = 0; at < COLUMNS; at += 1) {
+      const ran = columns.ran[at] * unit, ready = columns.ready[at] * unit;
+      paintOverview.fillStyle = ink.blue;
+      paintOverview.fillRect(at * each, tall - ran, Math.max(1, each), ran);
+      paintOverview.fillStyle = ink.late;
+      paintOverview.fillRect(at * each, tall - ran - ready, Math.max(1, each), ready);
+    }
+    frame(view.from / block.finished * wide, view.to / block.finished * wide, wide, tall);
+  };
+  const frame = (from, to, wide, tall) => {
+    paintOverview.strokeStyle = ink.ink;
+    paintOverview.lineWidth = 2;
+    const left = Math.max(from, 0), right = Math.min(to, wide);
+    paintOverview.strokeRect(left + 1, 1, Math.max(4, right - left - 2), tall - 2);
+  };
   // All blocks, one next to the other however long the pauses between them: how much of the period each took.
   const drawOverview = () => {
     const [wide, tall] = fit(overview, paintOverview);
     paintOverview.clearRect(0, 0, wide, tall);
+    if (!hasBlocks) { drawShares(wide, tall); return; }
     const each = wide / blocks.length;
     let [column, most, late] = [-1, 0, false];
     const bar = () => {
@@ -243,9 +283,7 @@ const timeline = (stage) => {
     paintOverview.fillStyle = ink.late;
     paintOverview.fillRect(0, tall - tall / 1.25, wide, 1);
     const from = firstBlock(view.from), to = Math.max(from + 1, firstBlock(view.to) + 1);
-    paintOverview.strokeStyle = ink.ink;
-    paintOverview.lineWidth = 2;
-    paintOverview.strokeRect(from * each + 1, 1, Math.max(4, (Math.min(to, blocks.length) - from) * each - 2), tall - 2);
+    frame(from * each, Math.min(to, blocks.length) * each, wide, tall);
   };
   const draw = () => {
     [width, height] = fit(canvas, paint);
@@ -270,24 +308,29 @@ const timeline = (stage) => {
     return words.length ? ` Its output waited longest for ${words.join("; ")}.` : "";
   };
   const sayBlock = () => {
+    if (!hasBlocks) return "";
     const slack = block.deadline - block.finished;
     const end = slack < 0 ? `late by ${us(-slack)} µs` : `ready ${us(slack)} µs before the deadline`;
     const skipped = block.skipped ? `, ${block.skipped} ${block.skipped === 1 ? "period" : "periods"} skipped after it` : "";
     const why = block.why ? ` Why: ${block.why}.` : "";
     return `Block ${block.number}: awake after ${us(block.awake)} µs, ${end}${skipped}.${why}${sayWay()}`;
   };
+  const sayAway = (at) => {
+    const ns = away[chosen.lane]?.get(at);
+    return ns === undefined ? "" : ns < 1000 ? ", with a CPU all the time" : `, without a CPU for ${us(ns)} µs of it`;
+  };
   const say = () => {
-    if (chosen === null) { readout.textContent = sayBlock(); return; }
+    if (chosen === null) { readout.textContent = hasBlocks ? sayBlock() : data.says; return; }
     const it = lanes[chosen.lane], at = chosen.at;
     const from = it.start[at] - block.start, to = from + it.took[at];
     const where = it.seat ? `${it.name}, ${it.seat}` : it.name;
-    readout.textContent = `${it.naming(it.what[at], it.block[at])}: ${where}, ${us(from)} to ${us(to)} µs, took ${us(it.took[at])} µs. ${sayBlock()}`;
+    readout.textContent = `${it.naming(it.what[at], it.block[at])}: ${where}, ${us(from)} to ${us(to)} µs, took ${us(it.took[at])} µs${sayAway(at)}. ${sayBlock()}`;
   };
   const names = find(".names");
   const choose = (row, at) => {
     chosen = at === null ? null : { lane: row, at };
     if (chosen !== null && block !== blocks[lanes[row].block[at]]) { block = blocks[lanes[row].block[at]]; lead(); }
-    [...names.children].forEach((it, index) => it.classList.toggle("is-chosen", chosen !== null && index === row + 2));
+    [...names.children].forEach((it, index) => it.classList.toggle("is-chosen", chosen !== null && index === row + 1 + ABOVE));
     say();
     schedule();
   };
@@ -326,7 +369,8 @@ const timeline = (stage) => {
   const searchFor = (text) => {
     const wanted = text.trim().toLowerCase();
     matches = wanted ? data.names.map((all) => all.map((name) => name.toLowerCase().includes(wanted))) : null;
-    found.textContent = matches === null ? "" : countMatches().toLocaleString("en") + " spans";
+    const count = matches === null ? 0 : countMatches();
+    found.textContent = matches === null ? "" : count === 1 ? "1 span" : count.toLocaleString("en") + " spans";
     schedule();
   };
   const nextMatch = (by) => {
@@ -379,9 +423,9 @@ const timeline = (stage) => {
     const wasDown = pointers.delete(event.pointerId);
     if (pointers.size === 0) plot.classList.remove("dragging");
     if (!wasDown || event.type !== "pointerup" || moved > 4) return;
-    const row = Math.floor((event.clientY - canvas.getBoundingClientRect().top - AXIS) / ROW) - 1;
+    const row = Math.floor((event.clientY - canvas.getBoundingClientRect().top - AXIS) / ROW) - ABOVE;
     const time = ns(px(event)), near = (view.to - view.from) / width * 3;
-    if (row === -1) { block = blocks[Math.min(firstBlock(time), blocks.length - 1)]; choose(0, null); lead(); return; }
+    if (row === -1 && hasBlocks) { block = blocks[Math.min(firstBlock(time), blocks.length - 1)]; choose(0, null); lead(); return; }
     if (row < 0 || row >= lanes.length) return;
     const at = firstAt(lanes[row], time - near);
     if (at < lanes[row].length && lanes[row].start[at] <= time + near) choose(row, at);
@@ -400,9 +444,9 @@ const timeline = (stage) => {
   const KEYS = {
     ArrowLeft: () => pan(-0.15), ArrowRight: () => pan(0.15),
     "+": () => zoom(0.6), "=": () => zoom(0.6), "-": () => zoom(1 / 0.6), 0: () => setView(whole.from, whole.to),
-    b: () => step(1, anyBlock), B: () => step(-1, anyBlock), l: () => step(1, lateBlock), L: () => step(-1, lateBlock),
     "/": () => search.focus(),
   };
+  if (hasBlocks) Object.assign(KEYS, { b: () => step(1, anyBlock), B: () => step(-1, anyBlock), l: () => step(1, lateBlock), L: () => step(-1, lateBlock) });
   const alongLane = (by) => {
     const row = chosen === null ? 0 : chosen.lane;
     const at = chosen === null ? nearest(row) : chosen.at + by;
@@ -430,8 +474,14 @@ const timeline = (stage) => {
   });
   const goOverview = (event) => {
     const box = overview.getBoundingClientRect();
+    const wide = view.to - view.from;
+    if (!hasBlocks) {
+      const middle = (event.clientX - box.left) / box.width * block.finished;
+      setView(middle - wide / 2, middle + wide / 2);
+      return;
+    }
     const at = Math.floor((event.clientX - box.left) / box.width * blocks.length);
-    const wide = view.to - view.from, it = blocks[Math.min(Math.max(at, 0), blocks.length - 1)];
+    const it = blocks[Math.min(Math.max(at, 0), blocks.length - 1)];
     block = it;
     choose(0, null);
     setView(it.start + it.deadline / 2 - wide / 2, it.start + it.deadline / 2 + wide / 2);
@@ -451,8 +501,8 @@ const timeline = (stage) => {
   const hasLate = blocks.some(lateBlock);
   found.before(button("◂", "The match before", () => nextMatch(-1)), button("▸", "The next match", () => nextMatch(1)));
   tools.append(
-    button("+", "Zoom in", () => zoom(0.6)), button("−", "Zoom out", () => zoom(1 / 0.6)), button("all", "Show all", () => setView(whole.from, whole.to)),
-    button("◂ block", "The block before", () => step(-1, anyBlock)), button("block ▸", "The next block", () => step(1, anyBlock)));
+    button("+", "Zoom in", () => zoom(0.6)), button("−", "Zoom out", () => zoom(1 / 0.6)), button("all", "Show all", () => setView(whole.from, whole.to)));
+  if (hasBlocks) tools.append(button("◂ block", "The block before", () => step(-1, anyBlock)), button("block ▸", "The next block", () => step(1, anyBlock)));
   if (hasLate) tools.append(button("◂ late", "The late block before", () => step(-1, lateBlock)), button("late ▸", "The next late block", () => step(1, lateBlock)));
   const row = (name, seat, classes) => {
     const it = document.createElement("div"), b = document.createElement("b");
@@ -464,9 +514,9 @@ const timeline = (stage) => {
     names.append(it);
   };
   row("", "");
-  row("blocks", "", "is-first");
+  if (hasBlocks) row("blocks", "", "is-first");
   lanes.forEach((it) => row(it.name, it.seat, "is-first"));
-  canvas.style.height = AXIS + ROW * (lanes.length + 1) + "px";
+  canvas.style.height = AXIS + ROW * (lanes.length + ABOVE) + "px";
   const legend = find(".trace .legend");
   const entry = (text, fill) => {
     const it = document.createElement("li"), swatch = document.createElement("i");
@@ -475,7 +525,8 @@ const timeline = (stage) => {
     it.append(swatch, text);
     legend.append(it);
   };
-  if (legend) {
+  for (const [text, fill] of data.legend ?? []) entry(text, fill === "ready" ? "var(--late)" : fill);
+  if (legend && hasBlocks) {
     coloured.forEach((strip) => entry(strip, fillOfStrip.get(strip)));
     if (colouring.others) entry(`${colouring.others} others, which take less time`, data.strips[rest]);
     const note = document.createElement("li");
@@ -493,7 +544,10 @@ const timeline = (stage) => {
   readColours();
   new ResizeObserver(schedule).observe(plot);
   timelines.push({ stage, colouring, repaint, follow: (from, to) => show(block.start + from, block.start + to) });
-  showBlock(block);
+  if (hasBlocks) showBlock(block); else { choose(0, null); setView(whole.from, whole.to); }
+  for (const it of document.querySelectorAll("[data-begin][data-end]")) {
+    it.append(" ", button("Show in the timeline", "", () => { setView(+it.dataset.begin, +it.dataset.end); plot.scrollIntoView({ block: "center" }); plot.focus({ preventScroll: true }); }));
+  }
   draw();
 };
 

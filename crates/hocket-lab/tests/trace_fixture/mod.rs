@@ -13,7 +13,7 @@ pub const LATE: (u64, i64) = (3, 250_000);
 pub const UNITS: [&str; 4] = ["drums: play, eq", "bass: play", "vocals: play, eq, comp", "master"];
 
 fn span(doing: Doing, start_ns: i64, end_ns: i64) -> Span {
-    Span { doing, start_ns, end_ns }
+    Span { doing, start_ns, end_ns, away_ns: None }
 }
 
 fn lane(name: &str, cpu: u32, spans: Vec<Span>) -> Lane {
@@ -32,7 +32,8 @@ fn block(number: u64) -> BlockTrace {
     ];
     let help = vec![
         span(Doing::Barrier, 20_000, 25_000),
-        span(Doing::Unit(2), 25_000, vocals),
+        // Of the late block alone it is known.
+        Span { away_ns: (late > 0).then_some(650_500), ..span(Doing::Unit(2), 25_000, vocals) },
         span(Doing::Help, vocals, vocals + 10_000),
         span(Doing::Guard, vocals + 10_000, vocals + 50_000),
     ];

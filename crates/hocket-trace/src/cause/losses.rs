@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::path::{Leg, SEAM_NS, What};
 use super::{Cause, Evidence, Seat, sane};
-use crate::Lane;
 use crate::switches::{Ran, Switches};
+use crate::{Doing, Lane, Span};
 
 /// What a minor page fault may cost. It enters the kernel and clears a page, which took 2.7 µs on a busy
 /// virtual machine and takes less on bare metal.
@@ -28,6 +28,8 @@ pub(super) struct Entry {
 struct Loss<'a> {
     leg: &'a Leg,
     ns: i64,
+    /// For how long strangers were seen on the seat meanwhile.
+    taken_ns: i64,
 }
 
 /// One entry for each thing that delayed the output.
@@ -37,6 +39,7 @@ pub(super) fn entries(evidence: &Evidence, way: &[Leg]) -> Vec<Entry> {
     // First events with a time, then counts, then the rest.
     losses.iter_mut().for_each(|loss| account.seat_taken(loss));
     losses.iter_mut().for_each(|loss| account.sibling_busy(loss));
+    losses.iter_mut().for_each(|loss| account.cpu_lost(loss));
     for (lane, seat) in account.seats_of_lanes() {
         account.counted(&mut losses, lane, seat);
     }
@@ -96,7 +99,7 @@ impl<'a> Losses<'a> {
             What::Unit(unit) => self.estimate(unit).map_or(0, |expected| (took - expected).max(0)),
             _ => took,
         };
-        Loss { leg, ns }
+        Loss { leg, ns, taken_ns: 0 }
     }
 
     // ---- seen ---------------------------------------------------------------------------------------------------
@@ -112,6 +115,7 @@ impl<'a> Losses<'a> {
             let worker = self.lane_name(lane);
             let taken = self.strangers(own, harmless, &worker, &loss.leg.span, i64::MAX);
             loss.ns -= taken.min(loss.ns);
+            loss.taken_ns = taken;
         }
     }
 
@@ -155,6 +159,27 @@ impl<'a> Losses<'a> {
                 loss.ns -= ns.max(0);
             }
         }
+    }
+
+    /// While its clock stood still, a worker had no CPU. Strangers that were seen there are entered already.
+    fn cpu_lost(&mut self, loss: &mut Loss) {
+        let (What::Unit(unit), Some(away_ns)) = (loss.leg.what, self.away_ns(loss.leg)) else {
+            return;
+        };
+        let ns = (sane(away_ns) - loss.taken_ns).clamp(0, loss.ns);
+        let while_it = format!("while it computed {}", self.unit_name(unit));
+        self.enter(Cause::CpuLost, ns, self.lane_name(loss.leg.lane), while_it);
+        loss.ns -= ns;
+    }
+
+    /// What the span of a unit on the way says of its thread's clock.
+    fn away_ns(&self, leg: &Leg) -> Option<i64> {
+        let spans = &self.lane(leg.lane)?.spans;
+        let of_leg = |span: &&Span| match (&span.doing, leg.what) {
+            (Doing::Unit(unit), What::Unit(of_leg)) => *unit == of_leg,
+            _ => false,
+        };
+        spans.iter().find(of_leg)?.away_ns
     }
 
     // ---- counted ------------------------------------------------------------------------------------------------

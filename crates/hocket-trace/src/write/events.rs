@@ -146,7 +146,8 @@ pub(super) fn events<'a>(run: &'a RunTrace, mut each: impl FnMut(Event<'a>)) {
             for span in &lane.spans {
                 let name = name(span, &run.unit_names[block.names]);
                 let category = category(&span.doing);
-                each(start.slice(track, name, category, (span.start_ns, span.end_ns), "".into()));
+                let detail = away(span).map_or("".into(), Cow::from);
+                each(start.slice(track, name, category, (span.start_ns, span.end_ns), detail));
             }
         }
         for others in &block.others {
@@ -195,6 +196,11 @@ pub(super) fn name<'a>(span: &Span, unit_names: &'a [String]) -> Cow<'a, str> {
         },
         _ => category(&span.doing).into(),
     }
+}
+
+/// For how much of a span its thread had no CPU, in words, if that is known.
+pub(super) fn away(span: &Span) -> Option<String> {
+    span.away_ns.map(|ns| format!("without a CPU for {:.1} µs", ns as f64 / 1e3))
 }
 
 /// What kind of doing it is, in one word.

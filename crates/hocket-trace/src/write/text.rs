@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::events::name;
+use super::events::{away, name};
 use crate::Span;
 use crate::run::{FORMAT, Kept, RunBlock, RunTrace};
 
@@ -99,6 +99,7 @@ fn span_line(span: &Span, name: &str) -> String {
         crate::Doing::Unit(_) => name.to_owned(),
         _ => format!("({name})"),
     };
+    let words = away(span).map_or(words.clone(), |away| format!("{words}, {away}"));
     times_line(span.start_ns, span.end_ns, &words)
 }
 

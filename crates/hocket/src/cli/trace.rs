@@ -48,14 +48,14 @@ pub struct TraceArgs {
     /// Plays nothing, and watches the threads of the program with this process number instead.
     #[arg(long, value_name = "PID", group = "watched", value_parser = clap::value_parser!(i32).range(1..), conflicts_with_all = [
         "session", "blocks", "on_miss", "system", "frames", "rate", "workers", "schedule", "policy", "wait",
-        "seat_wait", "lanes", "disturb", "priority", "max_misses", "strict",
+        "seat_wait", "lanes", "disturb", "priority", "max_misses", "strict", "cpu_time",
     ])]
     pub attach: Option<i32>,
     /// Plays nothing, and reads what perf sched, ftrace, trace-cmd, PipeWire's or JACK's profiler wrote as text; `-` reads
     /// standard input.
     #[arg(long, value_name = "FILE", group = "watched", conflicts_with_all = [
         "session", "blocks", "on_miss", "system", "frames", "rate", "workers", "schedule", "policy", "wait",
-        "seat_wait", "lanes", "disturb", "priority", "max_misses", "strict", "attach", "length", "interrupts",
+        "seat_wait", "lanes", "disturb", "priority", "max_misses", "strict", "cpu_time", "attach", "length", "interrupts",
     ])]
     pub from: Option<PathBuf>,
     /// With --from: the threads that make up the program, by the number of a thread or process, or a part of a name; several
@@ -71,6 +71,10 @@ pub struct TraceArgs {
     /// Adds what other threads did on every CPU during the kept blocks, not only on the workers' seats in late ones.
     #[arg(long)]
     pub system: bool,
+    /// Notes for how much of a unit or wait of 20 µs or more its thread had no CPU: whether a late unit was interrupted, or
+    /// dear. Needs no rights; costs a system call per thread and block, and one per long unit.
+    #[arg(long)]
+    pub cpu_time: bool,
     /// The file to write: .html, .txt, .json, .pftrace or .perfetto-trace.
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,

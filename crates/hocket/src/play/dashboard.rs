@@ -66,6 +66,7 @@ fn obey(asked: Asked, view: &mut View<'_>) {
         Asked::Loop => view.steer(Steering::loop_or_not),
         Asked::Schedule => view.steer(Steering::next_schedule),
         Asked::Wait => view.steer(Steering::next_wait),
+        Asked::Spans => view.steer(Steering::next_spans),
         Asked::Plan => view.steer(Steering::replan),
         Asked::Fixed(option) => view.say(needs_restart(option)),
         Asked::Quit => view.steer(Steering::quit),

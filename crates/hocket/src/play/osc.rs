@@ -221,6 +221,7 @@ impl Server<'_> {
             }
             Request::Schedule(schedule) => self.steering.set_schedule(schedule),
             Request::Wait(wait) => self.steering.set_wait(wait.into()),
+            Request::Spans(spans) => self.steering.set_spans(spans),
             Request::Fixed(option) => Err(needs_restart(option)),
             Request::Status => self.answer(from),
             Request::Quit => self.steering.quit(),

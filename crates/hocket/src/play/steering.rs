@@ -11,7 +11,7 @@ use clap::ValueEnum;
 use hocket_devices::ServerTransport;
 use hocket_devices::jack::TransportState;
 use hocket_engine::time::{BarPosition, LoopRange, TempoMap, TimedCommand, TransportCommand};
-use hocket_engine::{Control, ControlError, Engine, Standing, Steer, Strategy};
+use hocket_engine::{Control, ControlError, Engine, Spans, Standing, Steer, Strategy};
 
 use super::live::Live;
 use crate::cli::{Position, ScheduleArg, TransportArg};
@@ -233,6 +233,25 @@ impl<'a> Steering<'a> {
     pub(super) fn set_wait(&self, wait: Strategy) -> Steered {
         self.control.set_wait(wait).map_err(|error| error.to_string())?;
         Ok(format!("wait {wait}"))
+    }
+
+    pub(super) fn set_spans(&self, spans: Spans) -> Steered {
+        self.control.set_spans(spans);
+        let words = match spans {
+            Spans::Off => "off: late blocks have no cause in the block",
+            Spans::Times => "times",
+            Spans::CpuTime => "times and CPU time",
+        };
+        Ok(format!("spans {words}"))
+    }
+
+    /// The one after the present one.
+    pub(super) fn next_spans(&self) -> Steered {
+        self.set_spans(match self.control.spans() {
+            Spans::Off => Spans::Times,
+            Spans::Times => Spans::CpuTime,
+            Spans::CpuTime => Spans::Off,
+        })
     }
 
     /// The one after the present one that this CPU can.

@@ -331,6 +331,38 @@ fn what_cannot_be_traced_is_refused() {
     assert_eq!(files(folder.path()), ["loop.flac", "try.toml"], "nothing was written");
 }
 
+/// Of each unit that took 20 µs or more, and of no other.
+#[test]
+fn the_cpu_time_of_long_units_is_noted_if_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = at(&folder, "trace.json");
+    let session = example("band.toml");
+    let args = ["trace", session.to_str().unwrap(), "--blocks", "30", "-o", &file];
+    for asked in [true, false] {
+        let ran = run(&[&args[..], if asked { &["--cpu-time"] } else { &[] }].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        let events = events(&file);
+        let spans = events.iter().filter(|event| event["ph"] == "X");
+        let mut long = 0;
+        for span in spans.filter(|span| ["unit", "wait"].contains(&span["cat"].as_str().unwrap())) {
+            let detail = span["args"]["detail"].as_str().unwrap_or("");
+            let us = span["dur"].as_f64().unwrap();
+            // What lies at the limit may be rounded to either side.
+            if us > 20.5 {
+                long += 1;
+                assert_eq!(detail.starts_with("without a CPU for "), asked, "{span}");
+            } else if us < 19.5 {
+                assert_eq!(detail, "", "{span}");
+            }
+            if let Some(away) = detail.strip_prefix("without a CPU for ") {
+                let away: f64 = away.strip_suffix(" µs").unwrap().parse().unwrap();
+                assert!(away <= us + 1.0, "{span}");
+            }
+        }
+        assert!(long > 0, "nothing took long");
+    }
+}
+
 #[test]
 fn a_file_of_somebody_else_stays_unless_forced() {
     let (folder, session) = one_track("");

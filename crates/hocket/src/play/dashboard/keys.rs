@@ -14,6 +14,8 @@ pub(super) enum Asked {
     Schedule,
     /// The next way of waiting.
     Wait,
+    /// The next in what is noted of each block.
+    Spans,
     /// A plan from what was measured.
     Plan,
     /// Something that an option fixes at the start.
@@ -26,7 +28,7 @@ pub(super) enum Asked {
 }
 
 /// The keys, as the help shows them.
-pub(super) const HELP: [(&str, &str); 12] = [
+pub(super) const HELP: [(&str, &str); 13] = [
     ("space", "play, or stop"),
     ("[ or left", "one bar back"),
     ("] or right", "one bar on"),
@@ -35,6 +37,7 @@ pub(super) const HELP: [(&str, &str); 12] = [
     ("s", "the next schedule: auto, serial, lists, dataflow, ..."),
     ("n", "make a new plan from measured costs"),
     ("w", "the next wait: spin, pause, ..., hybrid, futex"),
+    ("t", "what is noted of each block for causes: times, CPU time too, nothing"),
     ("p", "the sibling policy needs a restart: --policy"),
     ("Ctrl-L", "draw everything anew"),
     ("q", "quit and print the result"),
@@ -63,6 +66,7 @@ pub(super) fn asked(event: &Event) -> Option<Asked> {
         KeyCode::Char('s') => Asked::Schedule,
         KeyCode::Char('n') => Asked::Plan,
         KeyCode::Char('w') => Asked::Wait,
+        KeyCode::Char('t') => Asked::Spans,
         KeyCode::Char('p') => Asked::Fixed("policy"),
         KeyCode::Char('?' | 'h') => Asked::Help,
         KeyCode::Char('q') => Asked::Quit,

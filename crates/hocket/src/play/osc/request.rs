@@ -8,6 +8,8 @@ use rosc::{OscMessage, OscPacket, OscType};
 
 use super::super::additions::{EffectChange, Entry};
 use super::super::strips::StripChange;
+use hocket_engine::Spans;
+
 use crate::cli::{Position, ScheduleArg, WaitArg};
 
 /// The largest packet that is read, in bytes: more than a network passes in one piece. It bounds how deep bundles and
@@ -32,6 +34,8 @@ pub(in crate::play) enum Request {
     Schedule(ScheduleArg),
     /// How threads wait.
     Wait(WaitArg),
+    /// What is noted of each block.
+    Spans(Spans),
     /// What an option fixes at the start.
     Fixed(&'static str),
     Status,
@@ -105,6 +109,7 @@ pub(in crate::play) fn request(message: &OscMessage) -> Result<Request, Refusal>
         },
         "/schedule" => schedule(args).map(Request::Schedule).map_err(|why| refused(&why)),
         "/wait" => wait(args).map(Request::Wait).map_err(|why| refused(&why)),
+        "/spans" => spans(args).map(Request::Spans).map_err(|why| refused(&why)),
         "/policy" => Ok(Request::Fixed("policy")),
         "/loop" => repeat(args).map_err(|why| refused(&why)),
         _ => effects(addr, args)
@@ -135,6 +140,15 @@ fn wait(args: &[OscType]) -> Result<WaitArg, String> {
     };
     let names = || all.iter().map(|wait| wait.name()).collect::<Vec<_>>().join(", ");
     found.ok_or_else(|| format!("give the name of a wait: {}", names()))
+}
+
+fn spans(args: &[OscType]) -> Result<Spans, String> {
+    match args {
+        [OscType::String(name)] if name == "off" => Ok(Spans::Off),
+        [OscType::String(name)] if name == "times" => Ok(Spans::Times),
+        [OscType::String(name)] if name == "cpu-time" => Ok(Spans::CpuTime),
+        _ => Err("give off, times or cpu-time".into()),
+    }
 }
 
 fn schedule(args: &[OscType]) -> Result<ScheduleArg, String> {

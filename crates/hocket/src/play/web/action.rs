@@ -37,6 +37,7 @@ pub(super) fn obey(
         Command::Effects(..)
         | Command::Schedule(_)
         | Command::Wait(_)
+        | Command::Spans(_)
         | Command::Fixed(_)
         | Command::Status
         | Command::Quit => {

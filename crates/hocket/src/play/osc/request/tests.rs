@@ -54,6 +54,8 @@ fn addresses_ask_for_what_they_say() {
     check("/schedule", vec![Text("steal".into())], Request::Schedule(ScheduleArg::Steal));
     check("/schedule", vec![Text("auto".into())], Request::Schedule(ScheduleArg::Auto));
     check("/wait", vec![Text("spin".into())], Request::Wait(WaitArg::Spin));
+    check("/spans", vec![Text("cpu-time".into())], Request::Spans(Spans::CpuTime));
+    check("/spans", vec![Text("off".into())], Request::Spans(Spans::Off));
     check("/policy", vec![Text("all".into())], Request::Fixed("policy"));
     let strip = |name: &str, change| Request::Strip(name.into(), change);
     check("/strip/Kick/volume", vec![Float(-6.5)], strip("Kick", StripChange::Volume(-6.5)));
