@@ -21,6 +21,7 @@
 
 mod lab;
 mod chapter;
+mod nearest;
 mod figures;
 mod compared;
 
@@ -38,6 +39,7 @@ mod pictures;
 use crate::page_parts::plots;
 
 pub use chapter::{Chapter, ThenNow, beside};
+pub use nearest::Today;
 pub use figures::{Over, VariantFigure, VariantTable};
 pub use lab::{Flagged, Lab};
 pub use page::html;

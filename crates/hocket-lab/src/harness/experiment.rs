@@ -86,6 +86,12 @@ pub trait Experiment: Sync {
     fn historic(&self) -> Vec<Historic> {
         Vec::new()
     }
+
+    /// What of today is nearest to an old figure that is defined otherwise; by default the figure of its own metric and
+    /// variant. Reports name it next to the old one, with what differs, and compare nothing.
+    fn nearest(&self, old: &Historic) -> Vec<Nearest> {
+        old.variant.map(|variant| Nearest::of(old.metric, variant)).into_iter().collect()
+    }
 }
 
 /// What [`Experiment::open`] gives: a process start that is prepared, or why there is none.
@@ -249,9 +255,37 @@ pub struct Historic {
     pub variant: Option<&'static str>,
     /// What the figure is.
     pub definition: &'static str,
-    /// What differs from the metric beside which it stands, in a sentence. Then it is quoted, with this sentence, and no
-    /// figure of now is set beside it.
+    /// What differs from the metric beside which it stands, in a sentence. Then it is quoted with this sentence, drawn on no
+    /// axis, and what is nearest of today is named apart ([`Experiment::nearest`]).
     pub differs: Option<&'static str>,
     /// Where it is printed.
     pub source: &'static str,
+}
+
+/// A figure of today that is near to an old one, and yet another. Where the old figure is a change in per cent or a ratio
+/// and the metric is neither, this is the change of the metric from what the design compares the variant with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Nearest {
+    /// Which figure.
+    pub metric: &'static str,
+    /// Of which variant.
+    pub variant: String,
+    /// What else differs, if it only serves machines that lack the nearer ones; in words that follow a figure.
+    pub instead: Option<&'static str>,
+}
+
+impl Nearest {
+    /// The figure of a variant.
+    pub fn of(metric: &'static str, variant: impl Into<String>) -> Nearest {
+        Nearest { metric, variant: variant.into(), instead: None }
+    }
+
+    /// One for machines without the nearer ones.
+    pub fn instead(
+        metric: &'static str,
+        variant: impl Into<String>,
+        why: &'static str,
+    ) -> Nearest {
+        Nearest { instead: Some(why), ..Nearest::of(metric, variant) }
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::nearest::{Today, nearest};
 use super::{Flagged, VariantTable, figures};
 use crate::experiments::find;
 use crate::harness::{
@@ -45,16 +46,14 @@ pub struct ThenNow {
     pub now: Option<Estimate>,
     /// The figure is computed from others, so no row holds it: it stands in the sentences.
     pub computed: bool,
+    /// Where the old figure is defined otherwise: what is nearest of today.
+    pub nearest: Vec<Today>,
 }
 
 impl ThenNow {
     /// What stands in the place of a figure of now that is not there.
     pub fn absent(&self) -> &'static str {
-        match (self.then.differs, self.computed) {
-            (Some(_), _) => "measures something else",
-            (None, true) => "see the sentences",
-            (None, false) => "not measured",
-        }
+        if self.computed { "see the sentences" } else { "not measured" }
     }
 }
 
@@ -208,7 +207,7 @@ fn telling(plots: Vec<Plot>) -> Vec<Plot> {
 }
 
 /// The experiment, where this version has it and means the same by it.
-fn known(results: &Results) -> Option<&'static dyn Experiment> {
+pub(super) fn known(results: &Results) -> Option<&'static dyn Experiment> {
     find(&results.run.id).filter(|known| {
         same_definition(&known.about().definition_digest(), &results.run.definition)
     })
@@ -236,11 +235,11 @@ fn causes(results: &Results) -> BTreeMap<String, usize> {
     rounds.into_iter().map(|(cause, rounds)| (cause, rounds.len())).collect()
 }
 
-/// What was measured now beside an old figure: its variant, or the only one that there is. Nothing, where the old
-/// figure is defined otherwise.
+/// What was measured now beside an old figure: its variant, or the only one that there is. Where the old figure is defined
+/// otherwise: what is nearest.
 pub fn beside(results: &Results, then: Historic) -> ThenNow {
     if then.differs.is_some() {
-        return ThenNow { then, now: None, computed: false };
+        return ThenNow { then, now: None, computed: false, nearest: nearest(results, &then) };
     }
     let variants = results.variants();
     let mut originals = variants.iter().filter(|name| !name.ends_with(TWIN));
@@ -261,5 +260,6 @@ pub fn beside(results: &Results, then: Historic) -> ThenNow {
         high: e.high.map(|v| v * by),
     };
     let computed = unit.is_none() && !results.rows.is_empty();
-    ThenNow { then, now: estimate.zip(factor).map(convert), computed }
+    let now = estimate.zip(factor).map(convert);
+    ThenNow { then, now, computed, nearest: Vec::new() }
 }

@@ -118,7 +118,8 @@ fn variants(chapter: &Chapter<'_>, table: &VariantTable) -> Markup {
 fn then_now(chapter: &Chapter<'_>) -> Markup {
     html! {
         @if !chapter.then_now.is_empty() {
-            (tables::then_now(chapter).html(&format!("Then and now, {}", chapter.id())))
+            @if let Some(table) = tables::then_now(chapter) { (table.html(&format!("Then and now, {}", chapter.id()))) }
+            @if let Some(table) = tables::then_nearest(chapter) { (table.html(&format!("Then, and the nearest of today, {}", chapter.id()))) }
             @for words in tables::sources(chapter) { p.small { (plain(&words)) } }
         }
     }

@@ -65,15 +65,33 @@ pub(super) fn compared(contrast: &ContrastResult) -> String {
     format!("{}: {} against {}", contrast.metric, contrast.candidate, contrast.reference)
 }
 
-/// Figures printed long ago beside today's.
-pub(super) fn then_now(chapter: &Chapter<'_>) -> Table {
+/// Figures printed long ago beside today's; `None` without any that mean the same.
+pub(super) fn then_now(chapter: &Chapter<'_>) -> Option<Table> {
     let row = |pair: &ThenNow| {
         let unit = pair.then.unit;
         let now = pair.now.map_or_else(|| pair.absent().into(), |now| estimate(&now, unit));
         vec![pair.then.label.into(), pair.then.metric.into(), quantity(pair.then.value, unit), now]
     };
+    let same = chapter.then_now.iter().filter(|pair| pair.then.differs.is_none());
+    let rows: Vec<_> = same.map(row).collect();
     let heads = ["then and now", "metric", "then", "now"];
-    Table::new(heads, chapter.then_now.iter().map(row).collect())
+    (!rows.is_empty()).then(|| Table::new(heads, rows))
+}
+
+/// Figures printed long ago that are defined otherwise, and what is nearest of today; `None` without any.
+pub(super) fn then_nearest(chapter: &Chapter<'_>) -> Option<Table> {
+    let rows_of = |pair: &ThenNow| -> Vec<Vec<String>> {
+        let then = [pair.then.label.to_string(), quantity(pair.then.value, pair.then.unit)];
+        let row = |now: String, which: String| then.iter().cloned().chain([now, which]).collect();
+        match pair.nearest.is_empty() {
+            true => vec![row(NONE.into(), "not measured".into())],
+            false => pair.nearest.iter().map(|it| row(it.told(), it.which())).collect(),
+        }
+    };
+    let others = chapter.then_now.iter().filter(|pair| pair.then.differs.is_some());
+    let rows: Vec<_> = others.flat_map(rows_of).collect();
+    let heads = ["not compared", "then", "nearest of today", "which is"];
+    (!rows.is_empty()).then(|| Table::new(heads, rows))
 }
 
 /// Definition and source of the old figures, each once.

@@ -141,8 +141,10 @@ fn then_now(chapter: &Chapter<'_>, out: &mut Lines) {
     if chapter.then_now.is_empty() {
         return;
     }
-    out.blank();
-    out.table("  ", &tables::then_now(chapter));
+    for table in [tables::then_now(chapter), tables::then_nearest(chapter)].into_iter().flatten() {
+        out.blank();
+        out.table("  ", &table);
+    }
     for words in tables::sources(chapter) {
         out.prose("    ", &words);
     }

@@ -3,6 +3,7 @@
 use hocket_lab::experiments::find;
 use hocket_lab::harness::{Estimate, Historic, Results};
 use hocket_lab::numbers::digits;
+use hocket_lab::pages::{ThenNow, Today, beside};
 use serde_json::{Value, json};
 
 use super::compare::{drawn, plain};
@@ -16,6 +17,8 @@ struct Quoted {
     then: Historic,
     /// `None`: the figure is defined otherwise, or the run has none.
     now: Option<Estimate>,
+    /// Where it is defined otherwise.
+    nearest: Vec<Today>,
 }
 
 impl Quoted {
@@ -58,15 +61,17 @@ pub(super) fn compare(run: &str, all: &[Results], as_json: bool) -> Result<Exit,
 fn quoted(results: &Results) -> Vec<Quoted> {
     let id = &results.run.id;
     let all = find(id).map(|known| known.historic()).unwrap_or_default();
-    let quote =
-        |then| Quoted { id: id.clone(), then, now: hocket_lab::pages::beside(results, then).now };
+    let quote = |then| {
+        let ThenNow { then, now, nearest, .. } = beside(results, then);
+        Quoted { id: id.clone(), then, now, nearest }
+    };
     all.into_iter().map(quote).collect()
 }
 
 fn json_of(quoted: &[Quoted]) -> Value {
     let row = |it: &Quoted| {
         let why_alone = it.now.is_none().then(|| it.why_alone());
-        json!({ "id": it.id, "variant": it.variant(), "then": it.then, "now": it.now, "why_alone": why_alone })
+        json!({ "id": it.id, "variant": it.variant(), "then": it.then, "now": it.now, "why_alone": why_alone, "nearest": it.nearest })
     };
     quoted.iter().map(row).collect()
 }
@@ -100,7 +105,12 @@ fn text_of(run: &str, quoted: &[Quoted]) -> String {
     for it in alone {
         let Historic { metric, label, definition, source, .. } = it.then;
         let heading = format!("{} {metric} [{}]: {}", it.id, it.variant(), it.value());
-        let line = format!("{label}: {definition} ({source}). Not compared: {}", it.why_alone());
+        let nearest = it.nearest.iter().map(|it| format!(" Nearest of today: {}, {}.", it.told(), it.which()));
+        let line = format!(
+            "{label}: {definition} ({source}). Not compared: {}{}",
+            it.why_alone(),
+            nearest.collect::<String>()
+        );
         text += &paragraph(&heading, &line);
     }
     text
