@@ -56,9 +56,25 @@ random-graphs|16|$executors --random 200 --seed 1 --record
 END
 }
 
+# Name, minutes, experiments and time, and the guest. The records are what `hocket lab report --json` says of these runs.
+lab_records() {
+  cat <<END
+lab-smt-load|5|smt-load --time 4m
+lab-aim9|6|aim9 --time 5m
+lab-chat|6|chat --time 5m
+lab-tcpstream|7|tcpstream --time 6m
+lab-kernel|8|kernel --time 7m
+lab-fileserver|11|fileserver --time 10m
+lab-guests|13|jvm openmp --time 12m
+lab-affinity-xz|5|affinity --time 4m --guest|xz -6kc out/sources.tar
+lab-affinity-7zz|6|affinity --time 5m --guest|7zz b 1 -md20
+END
+}
+
 main() {
   if [ "$chosen" = --list ]; then
     records | awk -F'|' '{ printf "%-26s %3d min  %s FILE\n", $1, $2, $3 }'
+    lab_records | awk -F'|' '{ printf "%-26s %3d min  hocket lab run %s %s\n", $1, $2, $3, $4 ? "\"" $4 "\"" : "" }'
     return
   fi
   if [ -n "$(git status --porcelain -- . ':!docs/results')" ]; then
@@ -75,7 +91,47 @@ main() {
     stage "$name" made "$name" "$command" || rc=1
   done < <(records)
   make_lab || rc=1
+  local guest
+  while IFS='|' read -r name minutes command guest; do
+    if ! [[ $name =~ $chosen ]]; then continue; fi
+    stage "$name" lab_made "$name" "$command" "$guest" || rc=1
+  done < <(lab_records)
   return "$rc"
+}
+
+# The run is kept in a folder that goes; its report stays, and its pictures, which docs/lab.md shows.
+lab_made() { # NAME WORDS GUEST
+  local file=$results/$1-$machine.json words work rc=0
+  read -ra words <<<"$2"
+  if [ -n "$3" ]; then
+    words+=("$3")
+    if ! command -v "${3%% *}" >/dev/null; then
+      skip "$1" "${3%% *} is not installed"
+      return 1
+    fi
+    mkdir -p out
+    git archive -o out/sources.tar HEAD crates/hocket-lab
+  fi
+  work=$(mktemp -d)
+  "$program" lab run "${words[@]}" --records "$work/lab.sqlite" || rc=$?
+  # 1: a condition or a wrong result, 3: something was not possible; the report says what.
+  case $rc in
+    0 | 1 | 3) "$program" lab report --records "$work/lab.sqlite" --json >"$work/report.json" && mv "$work/report.json" "$file" ;;
+  esac
+  "$program" lab report --records "$work/lab.sqlite" --pictures "$work/pictures"
+  local id picture
+  for id in "${words[@]}"; do
+    # With a guest, the run is another experiment, and two of the records are of it.
+    if [[ $id == --* || -n $3 ]]; then break; fi
+    for picture in "$work/pictures/$id".svg "$work/pictures/$id"-[0-9].svg; do
+      if [ -e "$picture" ]; then mv "$picture" docs/pictures/lab/; fi
+    done
+  done
+  rm -rf "$work"
+  if [ -z "$(git status --porcelain -- "$file")" ]; then
+    skip "$1" "no new record was written; the reason is above"
+    return 1
+  fi
 }
 
 made() { # NAME COMMAND

@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
-# The lab's figures beside those of cyclictest, perf bench, criterion, hackbench, dbench and tbench, in turns of one run.
+# The lab's figures beside those of cyclictest, perf bench, criterion, stress-ng, hackbench, dbench and tbench, in turns of
+# one run.
 #
 #   comparison/cross-check.sh [--rounds N] [--only WORD] [--record FILE [--force]]
 #
-# Needs the Debian packages rt-tests, linux-perf, dbench and iproute2, taskset and unshare, and the right to FIFO; what is
-# missing ends it with exit code 3. The server of tbench listens on every address, so it runs in a network of its own. Figures mean something on a machine that does nothing else.
+# Needs the Debian packages rt-tests, linux-perf, stress-ng, dbench and iproute2, taskset, setpriv and unshare, and the right
+# to FIFO; what is missing ends it with exit code 3. The server of tbench listens on every address, so it runs in a network of
+# its own. Figures mean something on a machine that does nothing else.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
-for program in cyclictest hackbench perf taskset unshare dbench tbench tbench_srv ip; do
+for program in cyclictest hackbench perf stress-ng taskset setpriv unshare dbench tbench tbench_srv ip; do
   command -v "$program" >/dev/null && continue
-  echo "cross-check: $program is missing: as root: apt-get install rt-tests linux-perf util-linux dbench iproute2" >&2
+  echo "cross-check: $program is missing: as root: apt-get install rt-tests linux-perf stress-ng util-linux dbench iproute2" >&2
   exit 3
 done
 

@@ -182,6 +182,7 @@ mod tests {
                 assert!(old.definition.ends_with('.') && old.value.is_finite(), "{named}");
                 if let Some(differs) = old.differs {
                     assert!(differs.ends_with('.'), "{named}: {differs}");
+                    nearest_is_designed(*experiment, &old);
                     continue;
                 }
                 let converts = crate::numbers::conversion(metric.unit, old.unit).is_some();
@@ -191,6 +192,114 @@ mod tests {
                 assert_eq!(other, None, "{named}: {}", old.definition);
             }
         }
+    }
+
+    /// Whether what is named as nearest to an old figure can be measured on some machine.
+    fn nearest_is_designed(experiment: &dyn Experiment, old: &crate::harness::Historic) {
+        for near in experiment.nearest(old) {
+            let named = format!("{}, {}: {}", experiment.about().id, old.label, near.variant);
+            assert!(experiment.about().metric(near.metric).is_some(), "{named}");
+            let hosts = [Host::described_with_smt(), with_two_cores()];
+            let is_here = |host: &Host| is_designed_on(host, experiment, &near.variant);
+            assert!(hosts.iter().any(is_here), "{named}");
+        }
+    }
+
+    /// The rows of the article of 2003 on Linux, in per cent, and in which experiment each stands.
+    const ROWS_OF_2003: [(&str, &str, &str, &str); 10] = [
+        ("lmbench", "pipe_latency", "kernel", "pipe latency, 2003"),
+        ("lmbench", "fork_exit", "kernel", "fork and exit, 2003"),
+        ("lmbench", "fork_execve", "kernel", "fork and execve, 2003"),
+        ("lmbench", "fork_sh", "kernel", "fork and sh -c, 2003"),
+        ("lmbench", "single_threaded_functions", "kernel", "functions of one thread, 2003"),
+        ("aim9", "sync_random_disk_writes", "aim9", "synchronous random disk writes, 2003"),
+        ("aim9", "sync_sequential_disk_writes", "aim9", "synchronous sequential disk writes, 2003"),
+        ("aim9", "sync_disk_copies", "aim9", "synchronous disk copies, 2003"),
+        ("aim9", "integer_sieve", "aim9", "integer sieve, 2003"),
+        ("aim9", "others", "aim9", "all other tests, 2003"),
+    ];
+
+    #[test]
+    fn every_row_of_the_article_on_linux_stands_beside_something_of_today() {
+        let Some(shared) = shared() else {
+            println!(
+                "SKIPPED every_row_of_the_article_on_linux: no shared data (set HOCKET_SHARED)"
+            );
+            return;
+        };
+        let files = std::fs::read_dir(shared.join("data/historic")).unwrap();
+        let is_it = |path: &std::path::PathBuf| {
+            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("002"))
+        };
+        let path = files.map(|file| file.unwrap().path()).find(is_it).expect("the table of 2003");
+        let table: toml::Table = std::fs::read_to_string(path).unwrap().parse().expect("TOML");
+        let printed = |group: &str| table[group].as_table().unwrap();
+        let rows = printed("lmbench").len() + printed("aim9").len();
+        assert_eq!(rows, ROWS_OF_2003.len(), "a row is missing here");
+        for (group, key, id, label) in ROWS_OF_2003 {
+            let mut value = Vec::new();
+            numbers(&printed(group)[key], &mut value);
+            let experiment = find(id).unwrap();
+            let historic = experiment.historic();
+            let old = historic.iter().find(|old| old.label == label).expect(label);
+            assert_eq!((old.unit, value), ("%", vec![old.value]), "{label}");
+            assert!(!experiment.nearest(old).is_empty(), "{label}");
+        }
+    }
+
+    /// The operations of table 1 as the research names them, and the label of each.
+    const TABLE_1: [(&str, usize, &str); 13] = [
+        ("simple syscall", 0, "table 1, simple system call"),
+        ("read / write", 0, "table 1, read"),
+        ("read / write", 1, "table 1, write"),
+        ("stat / fstat / open+close", 0, "table 1, stat"),
+        ("stat / fstat / open+close", 1, "table 1, fstat"),
+        ("stat / fstat / open+close", 2, "table 1, open and close"),
+        ("select 10 fd / 10 tcp fd", 0, "table 1, select on 10 files"),
+        ("signal install / overhead", 0, "table 1, signal handler, install"),
+        ("signal install / overhead", 1, "table 1, signal handler, overhead"),
+        ("pipe latency", 0, "table 1, pipe latency"),
+        ("fork+exit", 0, "table 1, fork and exit"),
+        ("fork+execve", 0, "table 1, fork and execve"),
+        ("fork+/bin/sh -c", 0, "table 1, fork and sh -c"),
+    ];
+
+    #[test]
+    fn the_times_of_table_1_are_those_that_were_read() {
+        let text = shared().and_then(|it| std::fs::read_to_string(it.join("research/lab.md")).ok());
+        let Some(text) = text else {
+            println!(
+                "SKIPPED the_times_of_table_1_are_those_that_were_read: no shared data (set HOCKET_SHARED)"
+            );
+            return;
+        };
+        let historic = find("kernel").unwrap().historic();
+        let of_table = historic.iter().filter(|old| old.label.starts_with("table 1, "));
+        assert_eq!(of_table.count(), TABLE_1.len());
+        for (operation, at, label) in TABLE_1 {
+            let row = text.lines().find(|line| line.starts_with(&format!("| {operation} |")));
+            let cells: Vec<&str> = row.expect(operation).split('|').map(str::trim).collect();
+            let read: f64 = cells[2].split('/').nth(at).unwrap().trim().parse().unwrap();
+            let old = historic.iter().find(|old| old.label == label).expect(label);
+            assert_eq!((old.value, old.unit), (read, "us"), "{label}");
+        }
+    }
+
+    /// Experiments whose method says that a round warms up leave one out, in a quick and in a full run.
+    #[test]
+    fn rounds_that_are_said_to_warm_up_are_left_out() {
+        let host = Host::described_with_smt();
+        let mut said = 0;
+        for experiment in ALL {
+            let about = experiment.about();
+            let says = about.method.contains("round of each process start warms up");
+            for size in [Size::Quick, Size::Full] {
+                let Ok(design) = experiment.design(&host, size) else { continue };
+                assert!(!says || design.rounds.warm_up == 1, "{}, {}", about.id, size.name());
+                said += usize::from(says);
+            }
+        }
+        assert!(said >= 6, "chat, fileserver and tcpstream say so");
     }
 
     /// Words of definitions that no metric of ours has.
@@ -207,20 +316,25 @@ mod tests {
         "one thread, kernel",
     ];
 
-    /// The figures as they were extracted from the printed texts, apart from this code.
-    #[test]
-    fn historic_figures_are_those_that_were_printed() {
+    /// The folder of the shared data, where there is one with old figures.
+    fn shared() -> Option<std::path::PathBuf> {
         let folder = std::env::var_os("HOCKET_SHARED").map_or_else(
             || std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),
             std::path::PathBuf::from,
         );
-        let Ok(files) = std::fs::read_dir(folder.join("data/historic")) else {
+        folder.join("data/historic").is_dir().then_some(folder)
+    }
+
+    /// The figures as they were extracted from the printed texts, apart from this code.
+    #[test]
+    fn historic_figures_are_those_that_were_printed() {
+        let Some(shared) = shared() else {
             println!(
-                "SKIPPED historic_figures_are_those_that_were_printed: no shared data in {} (set HOCKET_SHARED)",
-                folder.display()
+                "SKIPPED historic_figures_are_those_that_were_printed: no shared data (set HOCKET_SHARED)"
             );
             return;
         };
+        let files = std::fs::read_dir(shared.join("data/historic")).unwrap();
         let mut printed = Vec::new();
         for file in files {
             let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
@@ -244,8 +358,15 @@ mod tests {
 
     /// Figures from elsewhere than the texts of the shared data, or computed from theirs.
     fn derived(label: &str) -> bool {
-        let elsewhere =
-            ["chat, ", "integer sieve, Pentium", "AIM9, Pentium", "multithreaded applications"];
+        // Those of table 1 have a test of their own.
+        let elsewhere = [
+            "chat, ",
+            "integer sieve, Pentium",
+            "AIM9, Pentium",
+            "multithreaded applications",
+            "table 1, ",
+            "dbench 1, ",
+        ];
         elsewhere.iter().any(|start| label.starts_with(start))
             || label == "lost, Hyper-Threading on"
             || label == "lost, one CPU"
@@ -282,8 +403,16 @@ mod tests {
     /// Whether a machine with SMT has this variant, or the design says what this machine lacks for it. Without a compiler or a
     /// JDK there is no design, and nothing to hold the name against.
     fn is_designed(experiment: &dyn Experiment, variant: &str) -> bool {
-        let host = Host::described_with_smt();
-        let designs = [Size::Quick, Size::Full].map(|size| experiment.design(&host, size));
+        is_designed_on(&Host::described_with_smt(), experiment, variant)
+    }
+
+    /// Two CPUs that share no core.
+    fn with_two_cores() -> Host {
+        Host { cpus: vec![0, 1], ..Host::described_with_smt() }
+    }
+
+    fn is_designed_on(host: &Host, experiment: &dyn Experiment, variant: &str) -> bool {
+        let designs = [Size::Quick, Size::Full].map(|size| experiment.design(host, size));
         if let [Err(why), Err(_)] = &designs {
             let id = experiment.about().id;
             println!("SKIPPED the variants of {id} that the page of the sources names: {why}");

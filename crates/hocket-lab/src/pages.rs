@@ -39,9 +39,9 @@ mod pictures;
 use crate::page_parts::plots;
 
 pub use chapter::{Chapter, ThenNow, beside};
-pub use nearest::Today;
 pub use figures::{Over, VariantFigure, VariantTable};
 pub use lab::{Flagged, Lab};
+pub use nearest::Today;
 pub use page::html;
 pub(crate) use page::html_with;
 pub use pictures::{Picture, pictures};

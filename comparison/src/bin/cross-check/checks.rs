@@ -7,7 +7,8 @@ use hocket_lab::stats::{Comparison, compare};
 
 use crate::ours::Lab;
 use crate::theirs::{
-    Criterion, Cyclictest, Dbench, Hackbench, PipeBench, SyscallBench, Tbench, twice,
+    Criterion, Cyclictest, Dbench, Hackbench, PipeBench, Starting, StressNg, SyscallBench, Tbench,
+    twice,
 };
 
 /// Something that takes the same figure again and again, in nanoseconds.
@@ -109,7 +110,7 @@ fn passes(host: &Host, program: &Path) -> Result<Vec<Check>, String> {
     Ok(checks)
 }
 
-/// The system call that does nothing, and a byte to another process and back.
+/// The system call that does nothing, a byte to another process and back, a switch of processes, and processes that start.
 fn primitives(host: &Host) -> Result<Vec<Check>, String> {
     let lab = Lab::variant(host, "kernel", "time", "null alone", 10)?;
     let call = SyscallBench { cpu: lab.cpus[0], loops: 1_000_000 };
@@ -118,7 +119,21 @@ fn primitives(host: &Host) -> Result<Vec<Check>, String> {
     let cpu = lab.cpus[0];
     let trip = PipeBench { cpus: [cpu, cpu], threads: false, loops: 15_000 };
     let what = format!("twice: {trip}");
-    Ok(vec![null, check("pipe round trip".into(), lab, what, twice(trip.taker()))])
+    let round_trip = check("pipe round trip".into(), lab, what, twice(trip.taker()));
+    let mut checks = vec![null, round_trip];
+    for (name, metric) in [("ring hand-over", "time"), ("ring switch", "switch")] {
+        let lab = Lab::variant(host, "kernel", metric, "ring-2-0 alone", 10)?;
+        let other = PipeBench { cpus: [cpu, cpu], threads: false, loops: 15_000 };
+        checks.push(check(format!("{name}, perf pipe"), lab, other.to_string(), other.taker()));
+    }
+    for (variant, way, times) in
+        [("fork-exit", Starting::Fork, 1000), ("fork-exec", Starting::Exec, 200)]
+    {
+        let lab = Lab::variant(host, "kernel", "time", &format!("{variant} alone"), 10)?;
+        let other = StressNg { cpu, way, times };
+        checks.push(check(format!("{variant}, stress-ng"), lab, other.to_string(), other.taker()));
+    }
+    Ok(checks)
 }
 
 /// Clients at once, on either side.

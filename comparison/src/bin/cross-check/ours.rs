@@ -53,7 +53,7 @@ impl Lab {
         let sample = sample.ok_or_else(|| format!("no {}", self.metric))?;
         match sample.check {
             harness::Check::Failed(why) => Err(format!("a wrong result: {why}")),
-            _ if ["lateness", "time"].contains(&self.metric) => Ok(sample.value),
+            _ if ["lateness", "switch", "time"].contains(&self.metric) => Ok(sample.value),
             // A rate of so many, or of so many megabytes, a second.
             _ => Ok(1e9 / sample.value),
         }

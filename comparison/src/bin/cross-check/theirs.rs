@@ -1,6 +1,7 @@
 //! The other tools, each a process a figure, on the CPUs of the lab's variant.
 
 use std::fmt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -161,6 +162,77 @@ impl SyscallBench {
             ns_of_operation(&output(command.args(["-l", &self.loops.to_string()]))?)
         })
     }
+}
+
+/// A process that begins and ends, or runs a program, again and again (Debian's package stress-ng). One at a time, as in the lab.
+pub struct StressNg {
+    pub cpu: u32,
+    pub way: Starting,
+    pub times: u32,
+}
+
+/// How stress-ng starts processes.
+#[derive(Clone, Copy)]
+pub enum Starting {
+    /// The child ends at once.
+    Fork,
+    /// The child runs stress-ng itself, which ends at once.
+    Exec,
+}
+
+impl fmt::Display for StressNg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "stress-ng {}, real time by operations, CPU {}", self.arguments(), self.cpu)
+    }
+}
+
+impl StressNg {
+    fn name(&self) -> &'static str {
+        match self.way {
+            Starting::Fork => "fork",
+            Starting::Exec => "exec",
+        }
+    }
+
+    fn arguments(&self) -> String {
+        let (name, times) = (self.name(), self.times);
+        let more = match self.way {
+            Starting::Fork => "",
+            Starting::Exec => " --exec-fork-method fork --exec-method execve --exec-no-pthread",
+        };
+        format!("--{name} 1 --{name}-max 1 --{name}-ops {times}{more}")
+    }
+
+    pub fn taker(self) -> Take {
+        Box::new(move || {
+            // It refuses to run programs as root; its folder is removed with all that it leaves.
+            let home = scratch_folder()?;
+            let open = std::fs::Permissions::from_mode(0o777);
+            std::fs::set_permissions(home.path(), open).map_err(|error| error.to_string())?;
+            let mut command = Command::new("setpriv");
+            if is_root() {
+                command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
+            }
+            command.args(["taskset", "-c", &self.cpu.to_string(), "stress-ng", "--stdout"]);
+            command.arg("--temp-path").arg(home.path()).arg("--metrics-brief");
+            ns_of_start(&output(command.args(self.arguments().split(' ')))?, self.name())
+        })
+    }
+}
+
+fn is_root() -> bool {
+    std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
+}
+
+/// `stress-ng: metrc: [1502] fork  2000  1.73  0.52  0.44  1154.75  2068.41`: the time of one, by the fourth figure.
+fn ns_of_start(text: &str, name: &str) -> Result<f64, String> {
+    let figures = text.lines().find_map(|line| {
+        let (_, rest) = line.split_once("metrc:")?.1.split_once(']')?;
+        rest.trim_start().strip_prefix(name)
+    });
+    let rate = figures.and_then(|it| it.split_whitespace().nth(4)?.parse::<f64>().ok());
+    let rate = rate.filter(|rate| *rate > 0.0);
+    rate.map(|rate| 1e9 / rate).ok_or_else(|| format!("stress-ng said: {text}"))
 }
 
 /// Groups of 20 senders and 20 receivers, threads that write 100 bytes to each other over sockets (Debian's package
@@ -332,6 +404,7 @@ pub fn versions() -> Value {
         "perf": first("perf", "--version"),
         "hackbench": packaged("rt-tests"),
         "dbench": packaged("dbench"),
+        "stress-ng": packaged("stress-ng"),
         "criterion": locked("criterion"),
         "parking_lot": locked("parking_lot"),
     })
@@ -373,6 +446,9 @@ mod tests {
         assert_eq!(ns_of_megabyte(text), Ok(4e6));
         assert!(ns_of_megabyte("failed to open /usr/share/dbench/client.txt").is_err());
         assert_eq!(number_after("Running in threaded mode\nTime: 0.528\n", "Time:"), Some(0.528));
+        let text = "stress-ng: metrc: [15] stressor bogo ops real time\nstress-ng: metrc: [15] fork 2000 1.73 0.52 0.44 1000.0 2068.41\n";
+        assert_eq!(ns_of_start(text, "fork"), Ok(1e6));
+        assert!(ns_of_start("stress-ng: info: skipping the stressor", "exec").is_err());
         assert_eq!(ns_of_operation("# Executed\n       0.125000 usecs/op\n"), Ok(125.0));
     }
 

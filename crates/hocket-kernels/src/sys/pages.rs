@@ -5,6 +5,7 @@
 //!   that was forked meanwhile has the same mapping, and its parent does not use the value until that process has ended.
 
 use std::io;
+use std::os::fd::{AsFd, AsRawFd};
 use std::ptr::{self, NonNull};
 
 /// Bytes of a page.
@@ -15,9 +16,17 @@ pub(crate) fn page_bytes() -> usize {
 }
 
 fn map(bytes: usize, protection: libc::c_int, sharing: libc::c_int) -> io::Result<NonNull<u8>> {
-    let flags = sharing | libc::MAP_ANONYMOUS;
+    map_from(bytes, protection, sharing | libc::MAP_ANONYMOUS, -1)
+}
+
+fn map_from(
+    bytes: usize,
+    protection: libc::c_int,
+    flags: libc::c_int,
+    file: libc::c_int,
+) -> io::Result<NonNull<u8>> {
     // SAFETY: a new mapping at a place that the kernel chooses; it replaces nothing.
-    let at = unsafe { libc::mmap(ptr::null_mut(), bytes, protection, flags, -1, 0) };
+    let at = unsafe { libc::mmap(ptr::null_mut(), bytes, protection, flags, file, 0) };
     if at == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }
@@ -63,6 +72,20 @@ pub(crate) fn map_and_unmap(bytes: usize) -> bool {
     let Ok(at) = map(bytes, READ_WRITE, libc::MAP_PRIVATE) else { return false };
     // SAFETY: own-mapping: it was just made, and nobody has its address.
     unsafe { libc::munmap(at.as_ptr().cast(), bytes) == 0 }
+}
+
+/// Maps so many bytes of a file, reads the first byte of each page, and gives them back. The sum of these bytes; `None` where
+/// the file cannot be mapped or unmapped. The file must not become shorter meanwhile.
+#[inline]
+pub(crate) fn map_and_read_file(file: &impl AsFd, bytes: usize, page: usize) -> Option<u64> {
+    let descriptor = file.as_fd().as_raw_fd();
+    let at = map_from(bytes, libc::PROT_READ, libc::MAP_SHARED, descriptor).ok()?;
+    // SAFETY: own-mapping: it was just made, and every place is within it; the file is as long, as the caller says.
+    let read = |place: usize| u64::from(unsafe { at.as_ptr().add(place).read_volatile() });
+    let sum = (0..bytes).step_by(page).map(read).sum();
+    // SAFETY: own-mapping: nobody has its address.
+    let unmapped = unsafe { libc::munmap(at.as_ptr().cast(), bytes) } == 0;
+    unmapped.then_some(sum)
 }
 
 /// Private pages that nobody has touched.

@@ -1,7 +1,9 @@
 //! Pages, and what lies in them.
 
+use std::fs::{File, OpenOptions};
 use std::hint::black_box;
-use std::io;
+use std::io::{self, Write};
+use std::path::Path;
 
 use super::{Operation, Ran, repeated, sealed::Sealed};
 use crate::random::Random;
@@ -31,6 +33,51 @@ impl Operation for Mapping {
 
     fn run(&mut self, times: u64) -> io::Result<Ran> {
         Ok(repeated(times, || pages::map_and_unmap(self.bytes)))
+    }
+}
+
+/// So many bytes of a file are mapped, the first byte of each page is read, and they are given back.
+#[derive(Debug)]
+pub struct FileMapping {
+    /// Deleted when this is gone: it has no name.
+    file: File,
+    bytes: usize,
+    /// Of the first bytes of its pages.
+    sum: u64,
+}
+
+impl FileMapping {
+    /// Of a file of so many bytes that is made in this folder and has no name there.
+    ///
+    /// # Errors
+    /// The folder takes no such file, or no such length.
+    pub fn of(folder: &Path, bytes: usize) -> io::Result<FileMapping> {
+        let page = pages::page_bytes();
+        let bytes = bytes.max(page);
+        let contents: Vec<u8> = (0..bytes).map(|at| (at / page % 251) as u8).collect();
+        let mut file = nameless(folder)?;
+        file.write_all(&contents)?;
+        let sum = contents.iter().step_by(page).map(|byte| u64::from(*byte)).sum();
+        Ok(FileMapping { file, bytes, sum })
+    }
+}
+
+/// A file that is gone when it is closed, also where the process is killed.
+fn nameless(folder: &Path) -> io::Result<File> {
+    let path = folder.join(format!("mapped-{}", std::process::id()));
+    let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path)?;
+    std::fs::remove_file(path)?;
+    Ok(file)
+}
+
+impl Sealed for FileMapping {}
+
+impl Operation for FileMapping {
+    fn run(&mut self, times: u64) -> io::Result<Ran> {
+        let page = pages::page_bytes();
+        Ok(repeated(times, || {
+            pages::map_and_read_file(&self.file, self.bytes, page) == Some(self.sum)
+        }))
     }
 }
 
@@ -262,6 +309,17 @@ mod tests {
     fn pages_are_mapped_and_come_at_the_first_write() {
         all_right(Mapping::of(64 << 10), 20);
         all_right(PageFault::new(), 300);
+    }
+
+    #[test]
+    fn a_file_is_mapped_and_read_whole_and_leaves_no_name() {
+        let folder = tempfile::tempdir().unwrap();
+        all_right(FileMapping::of(folder.path(), 64 << 10).unwrap(), 20);
+        let mut other = FileMapping::of(folder.path(), 64 << 10).unwrap();
+        other.sum += 1;
+        assert_eq!(other.run(3).unwrap().right, 0);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        assert!(FileMapping::of(Path::new("/nowhere"), 1).is_err());
     }
 
     #[test]

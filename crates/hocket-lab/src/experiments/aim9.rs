@@ -17,8 +17,8 @@ use super::words::then_and_now;
 use crate::harness::timed::calibrate;
 use crate::harness::{
     About, Axis, Bar, Better, Check, Design, Experiment, Fault, Historic, Host, Metric, NamedRatio,
-    NotMeasurable, Opened, Parameter, Plot, Results, Rounds, Sample, Section, Sentence, Size,
-    Variant, judged_together, ratio_told, ratios_sentence,
+    Nearest, NotMeasurable, Opened, Parameter, Plot, Results, Rounds, Sample, Section, Sentence,
+    Size, Variant, judged_together, ratio_told, ratios_sentence,
 };
 use crate::numbers;
 use test::Test;
@@ -157,6 +157,15 @@ impl Experiment for Aim9 {
 
     fn historic(&self) -> Vec<Historic> {
         HISTORIC.to_vec()
+    }
+
+    fn nearest(&self, old: &Historic) -> Vec<Nearest> {
+        let Some(variant) = old.variant else { return Vec::new() };
+        let two_cores = variant.strip_suffix(Company::BothSeats.name()).map(|head| {
+            let name = format!("{head}{}", Company::TwoCores.name());
+            Nearest::instead(old.metric, name, "two cores, because no two seats share one here")
+        });
+        [Nearest::of(old.metric, variant)].into_iter().chain(two_cores).collect()
     }
 }
 

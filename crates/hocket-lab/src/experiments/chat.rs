@@ -22,13 +22,14 @@ static ABOUT: About = About {
              (says, hears; at the server takes in, passes on), sockets as the system makes them, so small packets may wait for \
              an answer (Nagle's algorithm). `threads-nodelay`: the same, sent at once. `epoll`: a thread for all users of some \
              rooms and one for their server, as many of both as rooms or CPUs, which wait for all connections at once. \
-             One room; ten in a full run, and twenty in `threads-20-rooms`. All run on all usable CPUs. Threads and connections \
+             `tasks`: as many threads, each with an asynchronous runtime (tokio); a task for each user, which says and \
+             hears, and one at the server. One room; ten in a full run, and twenty in `threads-20-rooms`. All run on all usable CPUs. Threads and connections \
              are there before the time begins, and nothing listens any more by then. Every message must arrive once, whole, and \
-             in the order in which its user said it.",
+             in the order in which its user said it. The first round of each process start warms up and is left out.",
     limits: "Users and server run in one process on the same CPUs, in 2000 in two; nothing crosses a network card. The server hands \
              messages from thread to thread through a queue of the process, where 1.0.1 used a semaphore of the system. Each message is \
-             written by one call. A task for each user on an asynchronous runtime is not among the variants: this \
-             program has no such runtime.",
+             written by one call. The runtimes of `tasks` are made within the time, and each has one thread: none that \
+             hands tasks from thread to thread is measured.",
     metrics: &[
         Metric {
             name: "rate",
@@ -71,25 +72,20 @@ impl Experiment for ChatExperiment {
         let variant = |name: &str, mode: Mode, rooms: usize| {
             Variant::new(name).with(MODE, mode.name()).with(ROOMS_FACTOR, rooms).crowded()
         };
-        let mut variants: Vec<Variant> =
-            Mode::ALL.into_iter().map(|mode| variant(mode.name(), mode, rooms)).collect();
-        let more = format!("threads-{MORE_ROOMS}-rooms");
-        let mut missing = None;
-        if size == Size::Full {
-            match probe_lines(MORE_ROOMS * USERS) {
-                Ok(()) => variants.push(variant(&more, Mode::Threads, MORE_ROOMS)),
-                Err(fault) => missing = Some(fault),
+        let more = (format!("threads-{MORE_ROOMS}-rooms"), Mode::Threads, MORE_ROOMS);
+        let mut wanted: Vec<_> =
+            Mode::ALL.into_iter().map(|mode| (mode.name().to_string(), mode, rooms)).collect();
+        wanted.extend((size == Size::Full).then_some(more));
+        let mut variants = Vec::new();
+        let mut missing = Vec::new();
+        for (name, mode, rooms) in wanted {
+            match mode.probe(rooms * USERS) {
+                Ok(()) => variants.push(variant(&name, mode, rooms)),
+                Err(fault) => missing.push((name, fault.to_string())),
             }
         }
-        let design = Design::against_first(
-            variants,
-            "rate",
-            size.pick(Rounds::usual(size), Rounds::few(size)),
-        );
-        Ok(match missing {
-            Some(fault) => design.missing(more, fault),
-            None => design,
-        })
+        let rounds = size.pick(Rounds::usual(size), Rounds::few(size)).warmed_up();
+        Ok(Design { missing, ..Design::against_first(variants, "rate", rounds) })
     }
 
     fn turn_ms(&self) -> f64 {

@@ -7,8 +7,8 @@ use hocket_files::ScratchFolder;
 use super::folder;
 use super::loads::{self, Served, probe_files};
 use crate::harness::{
-    About, Design, Experiment, Host, NotMeasurable, Opened, Parameter, Plot, Results, Section,
-    Sentence, Size,
+    About, Design, Experiment, Historic, Host, NotMeasurable, Opened, Parameter, Plot, Results,
+    Section, Sentence, Size,
 };
 
 /// See [`About`].
@@ -81,6 +81,21 @@ impl Experiment for FileServerExperiment {
 
     fn plots(&self, results: &Results) -> Vec<Plot> {
         loads::served_plots(results)
+    }
+
+    fn historic(&self) -> Vec<Historic> {
+        vec![Historic {
+            label: "dbench 1, 16 clients",
+            value: 118.0,
+            unit: "MB/s",
+            metric: "historic-bandwidth",
+            variant: Some("1999 clients-16"),
+            definition: "165 MB for each client and trace, by the time, as NetBench counts.",
+            differs: Some(
+                "It counts 165 MB for each client and trace, here 132; the clients were processes on four processors.",
+            ),
+            source: "README of dbench 1 (four Xeons, Linux 2.2.9)",
+        }]
     }
 }
 

@@ -15,8 +15,9 @@ use super::jobs::NO_SMT;
 use crate::harness::timed::calibrate;
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
-    About, Better, Check, Design, Experiment, Fault, Historic, Host, Metric, NotMeasurable, Opened,
-    Parameter, Plot, Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant,
+    About, Better, Check, Design, Experiment, Fault, Historic, Host, Metric, Nearest,
+    NotMeasurable, Opened, Parameter, Plot, Relation, Results, Rounds, Sample, Section, Sentence,
+    Size, Variant,
 };
 use company::{Company, MOST_SEATS};
 use primitive::{Primitive, Site};
@@ -44,10 +45,13 @@ static ABOUT: About = About {
              Processes that are waited for: `fork-exit` (fork), `clone3-exit` (clone3 without flags), `fork-exec`, \
              `vfork-exec` (clone with CLONE_VM and CLONE_VFORK) and `posix-spawn` of `true`, `fork-sh` of `sh -c true`; \
              without an environment. `ring-N-K`: N processes on one CPU, each with K KiB that it sums, pass a token \
-             round. `map` 64 KiB and unmap; `page-fault`: the first write to a private page. `file-make-B` and \
+             round. `map-K`: K KiB of private memory, untouched, and unmapped; `map-file-K`: K KiB of a file \
+             that is among the temporary files, of which the first byte of each page is read; `page-fault`: the first \
+             write to a private page. `file-make-B` and \
              `file-remove-B`: files of B bytes, up to 100 in a folder among the temporary files. `read-K`, `write-K`, \
              `copy-K`: memory of K KiB in words of 8 bytes. `load-K-random` and `load-K-S`: loads, each from where \
-             the one before points, in K KiB, in random order of lines or forward with a stride of S bytes. \
+             the one before points, in K KiB, in random order of lines or forward with a stride of S bytes; a full run \
+             has every stride over many sizes. \
              `alone`: on one CPU, partners too, nothing of ours beside; `both-seats`: the same processes on both \
              seats of the core; `two-cores`: on two cores; `busy-sibling`: the sibling computes filters; \
              `every-seat`: a process on each seat, on at most eight, does the same. Every operation's result is checked: bytes, lengths, \
@@ -91,6 +95,8 @@ static ABOUT: About = About {
         Parameter::new("memory-kib", &primitive::MEMORY_KIB),
         Parameter::new("load-kib", &primitive::LOAD_KIB),
         Parameter::new("strides", &primitive::STRIDES),
+        Parameter::new("forward-kib", &primitive::FORWARD_KIB),
+        Parameter::new("mapped-kib", &primitive::MAPPED_KIB),
         Parameter::new("most-seats", &MOST_SEATS),
     ],
 };
@@ -181,6 +187,10 @@ impl Experiment for Kernel {
 
     fn historic(&self) -> Vec<Historic> {
         told::HISTORIC.to_vec()
+    }
+
+    fn nearest(&self, old: &Historic) -> Vec<Nearest> {
+        told::nearest(old)
     }
 }
 

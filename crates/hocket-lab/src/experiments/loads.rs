@@ -7,6 +7,7 @@ mod loopback;
 mod script;
 mod served;
 mod sieves;
+mod tasks;
 mod tcp_stream;
 
 pub(super) use chat::{Chat, Mode, USERS};

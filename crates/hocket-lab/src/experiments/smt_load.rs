@@ -13,8 +13,8 @@ use super::loads::{
 use crate::harness::timed::per_op;
 use crate::harness::{
     About, Axis, Bar, Better, ContrastResult, Design, Estimate, Experiment, Fault, Historic, Host,
-    Metric, NamedRatio, NotMeasurable, Opened, Parameter, Plot, Relation, Results, Rounds, Sample,
-    Section, Sentence, Size, Variant, judged_together, ratio_told, ratios_sentence,
+    Metric, NamedRatio, Nearest, NotMeasurable, Opened, Parameter, Plot, Relation, Results, Rounds,
+    Sample, Section, Sentence, Size, Variant, judged_together, ratio_told, ratios_sentence,
 };
 use crate::numbers;
 
@@ -235,6 +235,16 @@ impl Experiment for SmtLoad {
 
     fn historic(&self) -> Vec<Historic> {
         HISTORIC.to_vec()
+    }
+
+    /// The loads of the article's summary, each by itself.
+    fn nearest(&self, old: &Historic) -> Vec<Nearest> {
+        let why = "two cores, because no two seats share one here";
+        let of = |kind: Kind| {
+            let [seats, cores] = [BOTH_SEATS, TWO_CORES].map(|seats| variant(kind, seats));
+            [Nearest::of(old.metric, seats), Nearest::instead(old.metric, cores, why)]
+        };
+        [Kind::Chat, Kind::FileServer, Kind::TcpStream].into_iter().flat_map(of).collect()
     }
 }
 

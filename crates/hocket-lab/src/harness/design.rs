@@ -151,7 +151,13 @@ impl Rounds {
         Rounds { processes: size.pick(5, 10), per_process: size.pick(40, 150), warm_up: 1 }
     }
 
-    /// For experiments whose turns are long: the fewest process starts that show anything, few rounds.
+    /// The same, of which the first round of each process start warms up.
+    pub fn warmed_up(self) -> Rounds {
+        Rounds { warm_up: 1, ..self }
+    }
+
+    /// For experiments whose turns are long: the fewest process starts that show anything, few rounds, of which none
+    /// warms up.
     pub fn few(size: Size) -> Rounds {
         Rounds { processes: size.pick(3, 5), per_process: size.pick(4, 12), warm_up: 0 }
     }

@@ -281,11 +281,7 @@ impl Nearest {
     }
 
     /// One for machines without the nearer ones.
-    pub fn instead(
-        metric: &'static str,
-        variant: impl Into<String>,
-        why: &'static str,
-    ) -> Nearest {
+    pub fn instead(metric: &'static str, variant: impl Into<String>, why: &'static str) -> Nearest {
         Nearest { instead: Some(why), ..Nearest::of(metric, variant) }
     }
 }

@@ -333,6 +333,25 @@ pub(crate) fn absent_from_ledger(host: &Host) -> Vec<(&'static str, String)> {
 mod tests {
     use super::*;
 
+    /// What an experiment takes beyond its share (compilers that build a guest, processes that start slowly, a last round that
+    /// is long) is missing for the others, so that all together keep to their time.
+    #[test]
+    fn time_beyond_a_share_is_taken_from_those_that_follow() {
+        let experiments = crate::experiments::ALL[..5].to_vec();
+        let all = Duration::from_secs(50);
+        let launcher = Launcher { program: "none".into(), arguments: Vec::new() };
+        let (budget, limits) = (Budget::All(all), Limits::USUAL);
+        let (size, seed, width) = (Size::Quick, 1, 0.0);
+        let plan = Plan { experiments, size, budget, seed, launcher, limits, width };
+        let weights = Weights(vec![1.0; 5]);
+        let share = |index, elapsed| plan.share(&weights, index, Duration::from_secs(elapsed));
+        assert_eq!(share(0, 0), Duration::from_secs(10));
+        // The first took 30 s instead: the other four share 20.
+        assert_eq!(share(1, 30), Duration::from_secs(5));
+        assert_eq!(share(4, 49), Duration::from_secs(1));
+        assert_eq!(share(4, 60), Duration::ZERO);
+    }
+
     #[test]
     fn long_rounds_get_more_of_the_time_and_nobody_gets_less_than_half() {
         let weights = Weights(vec![0.1, 3.0, 0.5, 0.4]);

@@ -105,7 +105,10 @@ fn text_of(run: &str, quoted: &[Quoted]) -> String {
     for it in alone {
         let Historic { metric, label, definition, source, .. } = it.then;
         let heading = format!("{} {metric} [{}]: {}", it.id, it.variant(), it.value());
-        let nearest = it.nearest.iter().map(|it| format!(" Nearest of today: {}, {}.", it.told(), it.which()));
+        let nearest = it
+            .nearest
+            .iter()
+            .map(|it| format!(" Nearest of today: {}, {}.", it.told(), it.which()));
         let line = format!(
             "{label}: {definition} ({source}). Not compared: {}{}",
             it.why_alone(),

@@ -69,6 +69,9 @@ impl Company {
             // A thread of this program is no process on each seat, nor has it one beside it.
             all.retain(|company| !matches!(company, Company::BusySibling | Company::EverySeat));
         }
+        if primitive.is_of_grid() {
+            all.truncate(1);
+        }
         // A ring on each seat would be hundreds of processes.
         if primitive.is_large() || primitive.is_ring() {
             all.retain(|company| *company != Company::EverySeat);

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use hocket_files::ScratchFolder;
 use hocket_kernels::system::{
-    Bandwidth, Call, Caught, CreatedFiles, Epoll, Latency, Mapping, Operation, PageFault, Ring,
-    Select, SignalOperation, Start, Starts, Transfer, WalkOrder, run_here, run_in_processes,
+    Bandwidth, Call, Caught, CreatedFiles, Epoll, FileMapping, Latency, Mapping, Operation,
+    PageFault, Ring, Select, SignalOperation, Start, Starts, Transfer, WalkOrder, run_here,
+    run_in_processes,
 };
 
 use super::sockets::Carrier;
@@ -47,14 +48,17 @@ pub(super) const LOAD_KIB: [&[usize]; 2] = [
         4096, 6144, 8192, 12_288, 16_384, 24_576, 32_768, 49_152, 65_536,
     ],
 ];
-/// Bytes from one place to the next where loads go forward, and over how many KiB.
-pub(super) const STRIDES: ([usize; 5], usize) = ([16, 64, 256, 1024, 4096], 8192);
+/// Bytes from one place to the next where loads go forward.
+pub(super) const STRIDES: [usize; 5] = [16, 64, 256, 1024, 4096];
+/// Over how many KiB each of these.
+pub(super) const FORWARD_KIB: [&[usize]; 2] =
+    [&[8192], &[16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536]];
 /// Memory beyond this is large.
 const LARGE_KIB: usize = 8192;
 /// Bytes of a cache line, for loads in random order.
 const LINE: usize = 64;
-/// What `map` maps.
-const MAPPED: usize = 64 << 10;
+/// KiB that are mapped.
+pub(super) const MAPPED_KIB: [&[usize]; 2] = [&[64, 1024], &[64, 1024, 8192]];
 
 /// One of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,13 +76,14 @@ pub(super) enum Primitive {
     RoundTrip(Carrier),
     Start(Start),
     Ring { processes: usize, kib: usize },
-    Map,
+    Map(usize),
+    MapFile(usize),
     PageFault,
     FilesMade(usize),
     FilesRemoved(usize),
     Memory(Transfer, usize),
     LoadsRandom(usize),
-    LoadsForward(usize),
+    LoadsForward { stride: usize, kib: usize },
 }
 
 use Primitive as P;
@@ -106,14 +111,19 @@ impl Primitive {
         all.extend(STARTS.map(P::Start));
         let ring = |(processes, kib): &(usize, usize)| P::Ring { processes: *processes, kib: *kib };
         all.extend(size.of(RINGS).iter().map(ring));
-        all.extend([P::Map, P::PageFault]);
+        all.extend(size.of(MAPPED_KIB).iter().map(|kib| P::Map(*kib)));
+        all.extend(size.of(MAPPED_KIB).iter().map(|kib| P::MapFile(*kib)));
+        all.push(P::PageFault);
         all.extend(size.of(FILE_BYTES).iter().map(|bytes| P::FilesMade(*bytes)));
         all.extend(size.of(FILE_BYTES).iter().map(|bytes| P::FilesRemoved(*bytes)));
         for transfer in TRANSFERS {
             all.extend(size.of(MEMORY_KIB).iter().map(|kib| P::Memory(transfer, *kib)));
         }
         all.extend(size.of(LOAD_KIB).iter().map(|kib| P::LoadsRandom(*kib)));
-        all.extend(STRIDES.0.map(P::LoadsForward));
+        for stride in STRIDES {
+            let forward = |kib: &usize| P::LoadsForward { stride, kib: *kib };
+            all.extend(size.of(FORWARD_KIB).iter().map(forward));
+        }
         all
     }
 
@@ -138,7 +148,8 @@ impl Primitive {
             P::Memory(Transfer::Write, kib) => format!("write-{kib}"),
             P::Memory(Transfer::Copy, kib) => format!("copy-{kib}"),
             P::LoadsRandom(kib) => format!("{family}-{kib}-random"),
-            P::LoadsForward(stride) => format!("{family}-{}-{stride}", STRIDES.1),
+            P::LoadsForward { stride, kib } => format!("{family}-{kib}-{stride}"),
+            P::Map(kib) | P::MapFile(kib) => format!("{family}-{kib}"),
             _ => family.into(),
         }
     }
@@ -164,11 +175,12 @@ impl Primitive {
             P::Start(Start::PosixSpawn) => "posix-spawn",
             P::Start(Start::ForkShell) => "fork-sh",
             P::Ring { .. } => "ring",
-            P::Map => "map",
+            P::Map(_) => "map",
+            P::MapFile(_) => "map-file",
             P::PageFault => "page-fault",
             P::FilesMade(_) | P::FilesRemoved(_) => "file",
             P::Memory(..) => "memory",
-            P::LoadsRandom(_) | P::LoadsForward(_) => "load",
+            P::LoadsRandom(_) | P::LoadsForward { .. } => "load",
         }
     }
 
@@ -192,12 +204,17 @@ impl Primitive {
 
     /// Whether it is about memory, and needs a piece of its own.
     pub(super) fn is_memory(self) -> bool {
-        matches!(self, P::Memory(..) | P::LoadsRandom(_) | P::LoadsForward(_))
+        matches!(self, P::Memory(..) | P::LoadsRandom(_) | P::LoadsForward { .. })
     }
 
     /// Whether the machine may lack the memory for one on each seat.
     pub(super) fn is_large(self) -> bool {
         matches!(self, P::Memory(_, kib) | P::LoadsRandom(kib) if kib > LARGE_KIB)
+    }
+
+    /// Whether it is one of a grid, which is measured alone.
+    pub(super) fn is_of_grid(self) -> bool {
+        matches!(self, P::LoadsForward { kib, .. } if kib != FORWARD_KIB[0][0])
     }
 
     pub(super) fn is_ring(self) -> bool {
@@ -234,7 +251,11 @@ impl Primitive {
             P::RoundTrip(carrier) => Box::new(carrier.round_trip().map_err(told)?),
             P::Start(start) => Box::new(site.starts(start)?),
             P::Ring { processes, kib } => Box::new(Ring::of(processes, kib << 10)),
-            P::Map => Box::new(Mapping::of(MAPPED)),
+            P::Map(kib) => Box::new(Mapping::of(kib << 10)),
+            P::MapFile(kib) => {
+                let file = FileMapping::of(site.folder()?, kib << 10);
+                Box::new(file.map_err(|error| Fault(self.hint(site, &error.to_string())))?)
+            }
             P::PageFault => Box::new(PageFault::new()),
             P::FilesMade(bytes) => {
                 let prefix = format!("made-{number}");
@@ -252,8 +273,8 @@ impl Primitive {
             P::LoadsRandom(kib) => {
                 Box::new(Latency::over(kib << 10, LINE, WalkOrder::Random).map_err(told)?)
             }
-            P::LoadsForward(stride) => {
-                let loads = Latency::over(STRIDES.1 << 10, stride, WalkOrder::Forward);
+            P::LoadsForward { stride, kib } => {
+                let loads = Latency::over(kib << 10, stride, WalkOrder::Forward);
                 Box::new(loads.map_err(told)?)
             }
         })
@@ -288,7 +309,7 @@ impl Primitive {
             P::RoundTrip(Carrier::Tcp | Carrier::Udp) => {
                 format!("{why}; it needs the loopback interface")
             }
-            P::FilesMade(_) | P::FilesRemoved(_) => match &site.folder {
+            P::FilesMade(_) | P::FilesRemoved(_) | P::MapFile(_) => match &site.folder {
                 Ok(folder) => in_folder(folder.path(), &why),
                 Err(why) => why.clone(),
             },

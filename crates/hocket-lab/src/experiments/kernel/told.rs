@@ -4,11 +4,12 @@ use hocket_kernels::system::Caught;
 use hocket_machine::topology::CacheType;
 
 use super::company::Company;
-use super::primitive::{MEMORY_KIB, Primitive, RINGS, STRIDES};
+use super::primitive::{FORWARD_KIB, MEMORY_KIB, Primitive, RINGS, STRIDES};
 use super::variant;
 use crate::experiments::words::series;
 use crate::harness::{
-    Axis, Bar, Historic, Host, NamedRatio, Plot, Results, Sentence, Series, Size, ratios_sentence,
+    Axis, Bar, Historic, Host, NamedRatio, Nearest, Plot, Results, Sentence, Series, Size,
+    ratios_sentence,
 };
 use crate::numbers::{self, quantity};
 
@@ -93,7 +94,7 @@ const GROUPS: [Group; 5] = [
             "fork-sh",
         ])
     }),
-    ("memory and pages", || of_families(&["map", "page-fault"])),
+    ("memory and pages", || of_families(&["map", "map-file", "page-fault"])),
     ("files", || of_families(&["file"])),
 ];
 
@@ -194,7 +195,7 @@ fn steps(results: &Results) -> Option<Sentence> {
 pub(super) fn plots(results: &Results) -> Vec<Plot> {
     let all =
         [times(results), companies(results), loads(results), strides(results), rings(results)];
-    all.into_iter().chain([bandwidths(results)]).flatten().collect()
+    all.into_iter().chain([grid(results), bandwidths(results)]).flatten().collect()
 }
 
 /// Every primitive alone, but those that have a plot of their own.
@@ -262,15 +263,33 @@ fn loads(results: &Results) -> Option<Plot> {
 }
 
 fn strides(results: &Results) -> Option<Plot> {
+    let size = FORWARD_KIB[0][0];
     let forward = line(results, "forward", "time", |primitive| match primitive {
-        Primitive::LoadsForward(stride) => Some(stride),
+        Primitive::LoadsForward { stride, kib } if kib == size => Some(stride),
         _ => None,
     });
     lines(
-        &format!("Time of a load by stride, forward over {}", kib_told(STRIDES.1)),
+        &format!("Time of a load by stride, forward over {}", kib_told(size)),
         Axis::log("stride in bytes", ""),
         Axis::log("time of a load", "ns"),
         vec![forward],
+    )
+}
+
+/// One line for each stride, over the memory; none where it was measured over one size only.
+fn grid(results: &Results) -> Option<Plot> {
+    let of = |stride: usize| {
+        line(results, &format!("stride {stride}"), "time", |primitive| match primitive {
+            Primitive::LoadsForward { stride: its, kib } if its == stride => Some(kib),
+            _ => None,
+        })
+    };
+    let several = STRIDES.map(of).into_iter().filter(|line| line.points.len() > 1).collect();
+    lines(
+        "Time of a load by the memory that loads go over forward, for each stride in bytes",
+        Axis::log("memory in KiB", ""),
+        Axis::log("time of a load", "ns"),
+        several,
     )
 }
 
@@ -339,15 +358,111 @@ const PROGRAM: &str = "The system was booted with and without SMT, and the child
                        may use one seat of a core or both, and the child runs `true` without an environment.";
 const IDLE: &str = "The second seat was there and idle, or not there; here it is always there, and busy where it is compared.";
 
-/// What a change of the latency is called in the text, in per cent; the operations are those of the variants, the
-/// conditions are not.
-pub(super) static HISTORIC: [Historic; 5] = [
+const ONE_CALL: &str = "Time of one call.";
+const ANOTHER_FILE: &str =
+    "It names a file of LMbench's choice in another folder; here it is /etc/passwd.";
+const NONE_READY: &str =
+    "None of the 10 files can be read there; here one of 10 ends of pipes can.";
+
+/// An absolute figure of the table, for the system that was booted with one seat.
+const fn of_table_1(
+    label: &'static str,
+    us: f64,
+    variant: &'static str,
+    definition: &'static str,
+    differs: Option<&'static str>,
+) -> Historic {
+    Historic {
+        label,
+        value: us,
+        unit: "us",
+        metric: "time",
+        variant: Some(variant),
+        definition,
+        differs,
+        source: ARTICLE,
+    }
+}
+
+/// What a change of the latency is called in the text, in per cent: the operations are those of the variants, the
+/// conditions are not. Then the times of table 1.
+pub(super) static HISTORIC: [Historic; 18] = [
     of_2003("pipe latency, 2003", -1.0, "pipe both-seats", SEATS),
     of_2003("fork and exit, 2003", -4.0, "fork-exit both-seats", SEATS),
     of_2003("fork and execve, 2003", -6.0, "fork-exec both-seats", PROGRAM),
     of_2003("fork and sh -c, 2003", -2.0, "fork-sh both-seats", PROGRAM),
     of_2003("functions of one thread, 2003", 0.0, "null busy-sibling", IDLE),
+    of_table_1("table 1, simple system call", 1.10, "null alone", ONE_CALL, None),
+    of_table_1("table 1, read", 1.49, "read alone", ONE_CALL, None),
+    of_table_1("table 1, write", 1.40, "write alone", ONE_CALL, None),
+    of_table_1("table 1, fstat", 1.50, "fstat alone", ONE_CALL, None),
+    of_table_1("table 1, stat", 5.12, "stat alone", ONE_CALL, Some(ANOTHER_FILE)),
+    of_table_1(
+        "table 1, open and close",
+        7.38,
+        "open-close alone",
+        "Time of both calls.",
+        Some(ANOTHER_FILE),
+    ),
+    of_table_1("table 1, select on 10 files", 5.41, "select-10 alone", ONE_CALL, Some(NONE_READY)),
+    of_table_1("table 1, signal handler, install", 1.56, "signal-install alone", ONE_CALL, None),
+    of_table_1(
+        "table 1, signal handler, overhead",
+        4.29,
+        "signal-sent alone",
+        "Time of a signal to the own process, caught, without the call that sends it.",
+        Some(
+            "Here the call that sends the signal is in the time; `signal-none` is that call alone.",
+        ),
+    ),
+    of_table_1(
+        "table 1, pipe latency",
+        11.16,
+        "pipe alone",
+        "Time in which a byte goes to another process and back on one CPU.",
+        None,
+    ),
+    of_table_1(
+        "table 1, fork and exit",
+        190.75,
+        "fork-exit alone",
+        "Time from the fork to the end of the wait for the child, which ends at once.",
+        None,
+    ),
+    of_table_1(
+        "table 1, fork and execve",
+        581.55,
+        "fork-exec alone",
+        "Time from the fork to the end of the wait for a child that runs a program.",
+        Some(CHILD),
+    ),
+    of_table_1(
+        "table 1, fork and sh -c",
+        3051.28,
+        "fork-sh alone",
+        "Time from the fork to the end of the wait for a shell that runs a program.",
+        Some(CHILD),
+    ),
 ];
+
+const CHILD: &str =
+    "The child ran a program of LMbench; here it runs `true` without an environment.";
+
+/// On machines without SMT, the article's both seats of a core are two cores here.
+pub(super) fn nearest(old: &Historic) -> Vec<Nearest> {
+    let Some(variant) = old.variant else { return Vec::new() };
+    let two_cores = || variant.strip_suffix(Company::BothSeats.name()).map(|it| (it, TWO_CORES));
+    let every = || variant.strip_suffix(Company::BusySibling.name()).map(|it| (it, EVERY_CORE));
+    let instead = two_cores().or_else(every).map(|(head, (company, why))| {
+        Nearest::instead(old.metric, format!("{head}{}", company.name()), why)
+    });
+    [Nearest::of(old.metric, variant)].into_iter().chain(instead).collect()
+}
+
+const TWO_CORES: (Company, &str) =
+    (Company::TwoCores, "two cores, because no two seats share one here");
+const EVERY_CORE: (Company, &str) =
+    (Company::EverySeat, "the same on each core, because no two seats share one here");
 
 #[cfg(test)]
 mod tests {

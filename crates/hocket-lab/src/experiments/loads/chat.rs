@@ -5,9 +5,8 @@ use std::ops::Range;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 
-use super::event_loop;
-use super::loopback::{Delay, Exchange, Line, lines};
-use super::{Load, Turn};
+use super::loopback::{self, Delay, Exchange, Line, lines};
+use super::{Load, Turn, event_loop, tasks};
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{Check, Fault};
 
@@ -25,26 +24,57 @@ pub(in crate::experiments) enum Mode {
     ThreadsNoDelay,
     /// One thread for the users of some rooms and one for their server, each with a loop over epoll.
     Epoll,
+    /// The same threads, each with an asynchronous runtime and a task for each user.
+    Tasks,
 }
 
 impl Mode {
-    pub(in crate::experiments) const ALL: [Mode; 3] =
-        [Mode::Threads, Mode::ThreadsNoDelay, Mode::Epoll];
+    pub(in crate::experiments) const ALL: [Mode; 4] =
+        [Mode::Threads, Mode::ThreadsNoDelay, Mode::Epoll, Mode::Tasks];
 
     pub(in crate::experiments) fn name(self) -> &'static str {
         match self {
             Mode::Threads => "threads",
             Mode::ThreadsNoDelay => "threads-nodelay",
             Mode::Epoll => "epoll",
+            Mode::Tasks => "tasks",
         }
     }
 
     fn delay(self) -> Delay {
         match self {
             Mode::ThreadsNoDelay => Delay::Off,
-            Mode::Threads | Mode::Epoll => Delay::On,
+            Mode::Threads | Mode::Epoll | Mode::Tasks => Delay::On,
         }
     }
+
+    /// Whether the system lets it have so many users.
+    ///
+    /// # Errors
+    /// With what helps.
+    pub(in crate::experiments) fn probe(self, users: usize) -> Result<(), Fault> {
+        match self {
+            // A runtime has a descriptor of its own of each end.
+            Mode::Tasks => loopback::probe_with_copies(users),
+            _ => loopback::probe(users),
+        }
+    }
+
+    /// What carries out the users of some rooms, and their server, on a thread each.
+    fn loops(self) -> Option<Loops> {
+        match self {
+            Mode::Threads | Mode::ThreadsNoDelay => None,
+            Mode::Epoll => Some(Loops { users: event_loop::users, server: event_loop::server }),
+            Mode::Tasks => Some(Loops { users: tasks::users, server: tasks::server }),
+        }
+    }
+}
+
+/// Rooms on two threads.
+#[derive(Clone, Copy)]
+struct Loops {
+    users: fn(&[Line], usize, u32) -> io::Result<Vec<Heard>>,
+    server: fn(&[Line], u32) -> io::Result<()>,
 }
 
 pub(super) type Message = [u8; BYTES];
@@ -66,9 +96,9 @@ impl Chat {
     }
 
     fn talk(&self, cpus: &[u32]) -> Result<Turn, Fault> {
-        match self.mode {
-            Mode::Threads | Mode::ThreadsNoDelay => self.talk_in_threads(cpus),
-            Mode::Epoll => self.talk_in_loops(cpus),
+        match self.mode.loops() {
+            None => self.talk_in_threads(cpus),
+            Some(loops) => self.talk_in_loops(loops, cpus),
         }
     }
 
@@ -97,7 +127,7 @@ impl Chat {
     }
 
     /// One thread for the users of some rooms, and one for the server's side of these.
-    fn talk_in_loops(&self, cpus: &[u32]) -> Result<Turn, Fault> {
+    fn talk_in_loops(&self, loops: Loops, cpus: &[u32]) -> Result<Turn, Fault> {
         let exchange = Exchange::on(&self.lines);
         let many = if cpus.is_empty() { usable_cpus() } else { cpus.len() };
         let rooms_of_each = self.rooms.div_ceil(many.max(1)).max(1);
@@ -106,10 +136,10 @@ impl Chat {
             let (exchange, messages, first) = (&exchange, self.messages, at * rooms_of_each);
             team = team
                 .with(Place::among(cpus), move || {
-                    exchange.watched("the users", event_loop::users(lines, first, messages))
+                    exchange.watched("the users", (loops.users)(lines, first, messages))
                 })
                 .with(Place::among(cpus), move || {
-                    let served = event_loop::server(lines, messages).map(|()| Vec::new());
+                    let served = (loops.server)(lines, messages).map(|()| Vec::new());
                     exchange.watched("the server", served)
                 });
         }
@@ -252,6 +282,11 @@ pub(super) struct Heard {
 impl Heard {
     pub(super) fn new(room: usize, user: usize) -> Heard {
         Heard { room, user, from: [0; USERS], wrong: 0 }
+    }
+
+    /// The room and the user.
+    pub(super) fn whose(&self) -> (usize, usize) {
+        (self.room, self.user)
     }
 
     pub(super) fn take(&mut self, got: &Message) {

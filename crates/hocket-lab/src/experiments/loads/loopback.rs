@@ -36,6 +36,23 @@ pub(in crate::experiments) fn probe(count: usize) -> Result<(), Fault> {
     lines(count, Delay::Off).map(drop)
 }
 
+/// The same, and whether each end can have a second descriptor.
+///
+/// # Errors
+/// With what helps.
+pub(super) fn probe_with_copies(count: usize) -> Result<(), Fault> {
+    let lines = lines(count, Delay::Off)?;
+    let ends = lines.iter().flat_map(|line| [&line.client, &line.server]);
+    let copies: io::Result<Vec<TcpStream>> = ends.map(TcpStream::try_clone).collect();
+    copies.map(drop).map_err(|error| {
+        let needed = 4 * count + 20;
+        Fault(format!(
+            "{count} TCP connections with two descriptors for each end cannot be had: {error}; they need {needed} open \
+             files: raise the limit (`ulimit -n`)"
+        ))
+    })
+}
+
 /// So many connections on the loopback interface. Nothing listens any more when this returns.
 pub(super) fn lines(count: usize, delay: Delay) -> Result<Vec<Line>, Fault> {
     let made = || -> io::Result<Vec<Line>> {

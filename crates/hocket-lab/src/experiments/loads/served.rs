@@ -30,7 +30,7 @@ pub(in crate::experiments) enum Served {
 impl Served {
     /// Both mixes, with more and more clients; `factors` stand with every variant.
     pub(in crate::experiments) fn design(self, size: Size, factors: &[(&str, &str)]) -> Design {
-        let rounds = size.pick(Rounds::usual(size), Rounds::few(size));
+        let rounds = size.pick(Rounds::usual(size), Rounds::few(size)).warmed_up();
         let mut design = Design::facts(Vec::new(), rounds);
         for mix in Mix::ALL {
             let of = |clients: &usize| {
