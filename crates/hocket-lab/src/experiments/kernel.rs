@@ -264,8 +264,9 @@ impl Bench {
         let used = &mut operations[..places.len()];
         let ran = match turn.primitive.runs_here() {
             true => run_on_thread(used, &turn.cpus, times)?,
-            false => run_in_processes(used, &places, busy, times)
-                .map_err(|why| Fault(format!("{name}: {why}")))?,
+            false => run_in_processes(used, &places, busy, times).map_err(|why| {
+                Fault(format!("{name}: {}", turn.primitive.hint(&self.site, &why)))
+            })?,
         };
         if turn.primitive.is_memory() {
             // Its memory is full: those of other seats are made anew when they are needed.

@@ -10,6 +10,7 @@ mod session;
 mod lab;
 mod guests;
 mod interrupted;
+mod lab_limits;
 mod leftovers;
 mod faults;
 mod talking;

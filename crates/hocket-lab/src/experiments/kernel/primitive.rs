@@ -301,20 +301,23 @@ impl Primitive {
     }
 
     /// Why it is refused, with what it needs.
-    fn hint(self, site: &Site, why: &str) -> String {
+    pub(super) fn hint(self, site: &Site, why: &str) -> String {
         match self {
             P::Select(count) | P::Epoll(count) => {
                 format!("{why}; it needs {count} open files (`ulimit -n`)")
             }
             P::RoundTrip(Carrier::Tcp | Carrier::Udp) => {
-                format!("{why}; it needs the loopback interface")
+                format!("{why}; it needs the loopback interface and free ports")
             }
             P::FilesMade(_) | P::FilesRemoved(_) | P::MapFile(_) => match &site.folder {
                 Ok(folder) => in_folder(folder.path(), &why),
                 Err(why) => why.clone(),
             },
             P::Ring { processes, .. } => {
-                format!("{why}; it needs {processes} processes (`ulimit -u`)")
+                let files = 2 * processes + 20;
+                format!(
+                    "{why}; it needs {processes} processes (`ulimit -u`) and {files} open files (`ulimit -n`)"
+                )
             }
             _ => why.into(),
         }
