@@ -1,9 +1,8 @@
 //! Pages, and what lies in them.
 
-use std::fs::{File, OpenOptions};
 use std::hint::black_box;
-use std::io::{self, Write};
-use std::path::Path;
+use std::io;
+use std::os::fd::OwnedFd;
 
 use super::{Operation, Ran, repeated, sealed::Sealed};
 use crate::random::Random;
@@ -36,38 +35,21 @@ impl Operation for Mapping {
     }
 }
 
-/// So many bytes of a file are mapped, the first byte of each page is read, and they are given back.
+/// A file is mapped whole, the first byte of each page is read, and it is given back.
 #[derive(Debug)]
 pub struct FileMapping {
-    /// Deleted when this is gone: it has no name.
-    file: File,
+    file: OwnedFd,
     bytes: usize,
     /// Of the first bytes of its pages.
     sum: u64,
 }
 
 impl FileMapping {
-    /// Of a file of so many bytes that is made in this folder and has no name there.
-    ///
-    /// # Errors
-    /// The folder takes no such file, or no such length.
-    pub fn of(folder: &Path, bytes: usize) -> io::Result<FileMapping> {
-        let page = pages::page_bytes();
-        let bytes = bytes.max(page);
-        let contents: Vec<u8> = (0..bytes).map(|at| (at / page % 251) as u8).collect();
-        let mut file = nameless(folder)?;
-        file.write_all(&contents)?;
-        let sum = contents.iter().step_by(page).map(|byte| u64::from(*byte)).sum();
-        Ok(FileMapping { file, bytes, sum })
+    /// Of a file that has these contents, keeps them, and stays as long.
+    pub fn of(file: OwnedFd, contents: &[u8]) -> FileMapping {
+        let firsts = contents.iter().step_by(pages::page_bytes());
+        FileMapping { file, bytes: contents.len(), sum: firsts.map(|byte| u64::from(*byte)).sum() }
     }
-}
-
-/// A file that is gone when it is closed, also where the process is killed.
-fn nameless(folder: &Path) -> io::Result<File> {
-    let path = folder.join(format!("mapped-{}", std::process::id()));
-    let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path)?;
-    std::fs::remove_file(path)?;
-    Ok(file)
 }
 
 impl Sealed for FileMapping {}
@@ -302,6 +284,8 @@ impl Operation for Latency {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use super::super::tests::all_right;
     use super::*;
 
@@ -312,14 +296,17 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_mapped_and_read_whole_and_leaves_no_name() {
-        let folder = tempfile::tempdir().unwrap();
-        all_right(FileMapping::of(folder.path(), 64 << 10).unwrap(), 20);
-        let mut other = FileMapping::of(folder.path(), 64 << 10).unwrap();
+    fn a_file_is_mapped_and_read_whole() {
+        let contents: Vec<u8> = (0..64 << 10).map(|at| (at / 1024) as u8).collect();
+        let file = || {
+            let mut file = tempfile::tempfile().unwrap();
+            file.write_all(&contents).unwrap();
+            OwnedFd::from(file)
+        };
+        all_right(FileMapping::of(file(), &contents), 20);
+        let mut other = FileMapping::of(file(), &contents);
         other.sum += 1;
         assert_eq!(other.run(3).unwrap().right, 0);
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
-        assert!(FileMapping::of(Path::new("/nowhere"), 1).is_err());
     }
 
     #[test]

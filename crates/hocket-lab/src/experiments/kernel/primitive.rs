@@ -1,5 +1,7 @@
 //! The primitives: their names, and how each is made.
 
+use std::io::Write;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -253,8 +255,10 @@ impl Primitive {
             P::Ring { processes, kib } => Box::new(Ring::of(processes, kib << 10)),
             P::Map(kib) => Box::new(Mapping::of(kib << 10)),
             P::MapFile(kib) => {
-                let file = FileMapping::of(site.folder()?, kib << 10);
-                Box::new(file.map_err(|error| Fault(self.hint(site, &error.to_string())))?)
+                let contents: Vec<u8> = (0..kib << 10).map(|at| (at >> 10) as u8).collect();
+                let file = nameless(site.folder()?, &contents);
+                let file = file.map_err(|error| Fault(self.hint(site, &error.to_string())))?;
+                Box::new(FileMapping::of(file, &contents))
             }
             P::PageFault => Box::new(PageFault::new()),
             P::FilesMade(bytes) => {
@@ -370,6 +374,13 @@ impl Site {
         };
         Starts::new(start, program, shell).ok_or_else(|| Fault::new("a path with a zero"))
     }
+}
+
+/// A file with these contents that is gone when it is closed, also where the process is killed.
+fn nameless(folder: &Path, contents: &[u8]) -> std::io::Result<OwnedFd> {
+    let mut file = tempfile::tempfile_in(folder)?;
+    file.write_all(contents)?;
+    Ok(file.into())
 }
 
 fn in_folder(folder: &Path, why: &dyn std::fmt::Display) -> String {
