@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 enum { LONGEST_LINE = 4096, MOST_THREADS = 1024, MOST_PIXELS = 1 << 26 };
@@ -92,12 +93,23 @@ static uint64_t checksum(const struct view *view, const uint32_t *pixels)
     return sum;
 }
 
-static int64_t now_ns(void)
+static int64_t clock_ns(clockid_t clock)
 {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
+
+static int64_t now_ns(void)
+{
+    return clock_ns(CLOCK_MONOTONIC);
+}
+
+/* What the loop took, with all threads of the process: also those that have ended. */
+struct used {
+    int64_t time_ns, cpu_ns;
+    long voluntary, involuntary;
+};
 
 /* How many threads this process has, as the system counts them; 1 where it does not say. */
 static int threads_now(void)
@@ -156,13 +168,24 @@ static bool start_threads(int threads)
     return there == threads;
 }
 
-static int64_t draw(const struct view *view, uint32_t *pixels)
+static struct used draw(const struct view *view, uint32_t *pixels)
 {
+    struct rusage before, after;
+    getrusage(RUSAGE_SELF, &before);
+    int64_t cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     int64_t begin = now_ns();
 #pragma omp parallel for schedule(runtime)
     for (long row = 0; row < view->height; row++)
         draw_row(view, row, pixels);
-    return now_ns() - begin;
+    int64_t end = now_ns();
+    cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu_ns;
+    getrusage(RUSAGE_SELF, &after);
+    return (struct used){
+        .time_ns = end - begin,
+        .cpu_ns = cpu_ns,
+        .voluntary = after.ru_nvcsw - before.ru_nvcsw,
+        .involuntary = after.ru_nivcsw - before.ru_nivcsw,
+    };
 }
 
 static void refuse(long round, const char *why)
@@ -208,13 +231,15 @@ static void answer(const char *line)
     /* The first touch of a page is no part of drawing. */
     memset(pixels, 0, bytes);
     if (start_threads((int)threads)) {
-        int64_t time_ns = draw(&view, pixels);
+        struct used used = draw(&view, pixels);
         uint64_t sum = checksum(&view, pixels);
         /* Threads that wait for the next loop would spin beside the next variant. */
         omp_pause_resource_all(omp_pause_soft);
         printf("{\"round\": %ld, \"time_ns\": %" PRId64 ", \"busy_ns\": %" PRId64
+               ", \"draw_cpu_ns\": %" PRId64 ", \"voluntary\": %ld, \"involuntary\": %ld"
                ", \"ops\": %ld, \"checksum\": \"%016" PRIx64 "\"}\n",
-               round, time_ns, now_ns() - read_at, view.width * view.height, sum);
+               round, used.time_ns, now_ns() - read_at, used.cpu_ns, used.voluntary,
+               used.involuntary, view.width * view.height, sum);
     } else {
         refuse(round, "the system has no more threads");
     }

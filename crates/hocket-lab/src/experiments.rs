@@ -52,6 +52,7 @@ pub mod guest;
 pub mod affinity_guest;
 
 mod beside;
+mod calculators;
 mod drawing;
 pub mod folder;
 mod jobs;

@@ -55,6 +55,35 @@ pub(super) const CPU_TIME: Metric = Metric {
     definition: "CPU time of the guest's process from the request to the answer, all its threads together.",
 };
 
+/// What a round of ours beyond its work may cost: what shows differences of a few per cent in rounds of tens of
+/// milliseconds.
+const AIM_US: f64 = 1000.0;
+
+/// What the drawing threads of our guests used; the guest counts it.
+pub(super) const DRAW_CPU_TIME: Metric = Metric {
+    name: "draw-cpu-time",
+    unit: "ms",
+    better: Better::Less,
+    definition: "CPU time from the first thread's beginning to the last one's end, as the guest counts it; without starting the \
+                 threads.",
+};
+
+/// The same for context switches that a thread asked for.
+pub(super) const VOLUNTARY: Metric = Metric {
+    name: "switches-voluntary",
+    unit: "",
+    better: Better::Less,
+    definition: "Context switches of all threads of the guest because a thread waited.",
+};
+
+/// And those that it did not ask for.
+pub(super) const INVOLUNTARY: Metric = Metric {
+    name: "switches-involuntary",
+    unit: "",
+    better: Better::Less,
+    definition: "Context switches of all threads of the guest because another thread took the CPU.",
+};
+
 /// How long a round may take.
 const PATIENCE: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(60)];
 
@@ -146,15 +175,76 @@ pub(super) fn samples(turn: &Turn) -> Vec<Sample> {
     samples
 }
 
-/// The largest median of the cost of a round beyond its work.
+/// The same, and what else our own guests say of their drawing threads.
+pub(super) fn drawn_samples(turn: &Turn) -> Vec<Sample> {
+    let said = [
+        (DRAW_CPU_TIME.name, "draw_cpu_ns", 1e6),
+        (VOLUNTARY.name, "voluntary", 1.0),
+        (INVOLUNTARY.name, "involuntary", 1.0),
+    ];
+    let further = said.into_iter().filter_map(|(metric, name, by)| {
+        let value = turn.answer.number(name)? / by;
+        Some(Sample::new(metric, value, turn.answer.ops, turn.check.clone()))
+    });
+    samples(turn).into_iter().chain(further).collect()
+}
+
+/// The largest median of the cost of a round beyond its work, and whether that is as little as we want. Where more threads
+/// than CPUs compute, the answer waits for a CPU like everybody else, so these variants do not count.
 pub(super) fn overhead(results: &Results) -> Option<Sentence> {
+    let uncrowded = results.designed().iter().filter(|variant| !variant.crowded);
     let of = |variant: &Variant| results.median(&variant.name, OVERHEAD.name);
-    let largest = results.designed().iter().filter_map(of).fold(f64::NEG_INFINITY, f64::max);
+    let largest = uncrowded.filter_map(of).fold(f64::NEG_INFINITY, f64::max);
+    let verdict = match largest <= AIM_US {
+        true => "the aim of at most 1 ms is met",
+        false => "the aim of at most 1 ms is missed; end other programs and run it again",
+    };
     largest.is_finite().then(|| {
         Sentence::fact(format!(
-            "a round costs at most {largest:.0} µs besides the work that it times (medians)"
+            "a round costs at most {largest:.0} µs besides its work (medians, where each thread has a CPU): {verdict}"
         ))
     })
+}
+
+/// Results of a described run: three process starts of four rounds, in which each figure is the same but for a thousandth.
+#[cfg(test)]
+pub(super) fn measured(design: Design, figures: &[(&str, &'static str, f64)]) -> Results {
+    use crate::harness::{ExperimentRun, LedgerEntry, Row, twin_of};
+    let twins = design.twins.iter().map(|twin| design.variants[*twin].name.clone());
+    let twins: Vec<String> = twins.collect();
+    let row = |variant: &str, at: u32, metric: &str, value: f64| Row {
+        process: at / 4,
+        round: at % 4,
+        turn: 0,
+        warm_up: false,
+        variant: variant.into(),
+        cpus: Vec::new(),
+        started_ns: u64::from(at),
+        unit: String::new(),
+        sample: Sample::new(metric, value * (1.0 + 0.001 * f64::from(at % 3)), 1, Check::Passed),
+        ledger: LedgerEntry::default(),
+        flags: Vec::new(),
+    };
+    let mut rows = Vec::new();
+    for at in 0..12 {
+        for (variant, metric, value) in figures {
+            rows.push(row(variant, at, metric, *value));
+            if twins.iter().any(|twin| twin == variant) {
+                rows.push(row(&twin_of(variant), at, metric, *value));
+            }
+        }
+    }
+    let run = ExperimentRun {
+        id: ID.into(),
+        definition: String::new(),
+        size: Size::Quick,
+        started_at: String::new(),
+        design: Some(design),
+        end: String::new(),
+        not_measurable: None,
+        faults: Vec::new(),
+    };
+    Results { run, rows, seed: 1, historic: Vec::new() }
 }
 
 #[cfg(test)]
@@ -195,13 +285,35 @@ mod tests {
         assert!(why.0.contains("--guest"), "{why}");
     }
 
-    /// The measured program may be slow for a moment, so the bound is of the fastest of many rounds.
+    /// What is counted beyond the work is what the lab waited longer than the guest was busy. How much that is depends on
+    /// the machine; the report says whether it is little enough.
     #[test]
-    fn a_round_can_cost_less_than_a_millisecond() {
-        let mut stage = Stage::open(&["sh", "-c", &SCRIPT.replace("2000000", "1")]).unwrap();
-        let round = |_| stage.turn("a", &BTreeMap::new()).unwrap().waited_ns;
-        let fastest = (0..200).map(round).min();
-        println!("the fastest of 200 rounds cost {fastest:?} ns");
-        assert!(fastest > Some(0));
+    fn the_cost_of_a_round_is_what_the_guest_was_not_busy_with() {
+        let script = SCRIPT.replace("2000000", "1, \\\"busy_ns\\\": 1");
+        let mut stage = Stage::open(&["sh", "-c", &script]).unwrap();
+        let costs: Vec<(u64, f64)> = (0..50)
+            .map(|_| {
+                let turn = stage.turn("a", &BTreeMap::new()).unwrap();
+                let cost = samples(&turn).into_iter().find(|it| it.metric == OVERHEAD.name);
+                (turn.waited_ns, cost.unwrap().value)
+            })
+            .collect();
+        for (waited_ns, cost_us) in &costs {
+            assert_eq!(*cost_us, (*waited_ns as f64 - 1.0) / 1e3);
+        }
+        let smallest = costs.iter().map(|(_, cost)| *cost).fold(f64::INFINITY, f64::min);
+        println!("the cheapest of {} rounds cost {smallest:.1} µs", costs.len());
+    }
+
+    #[test]
+    fn the_report_says_whether_a_round_costs_little_enough() {
+        let told = |cost_us: f64| {
+            let variants = vec![Variant::new("a"), Variant::new("b").crowded()];
+            let design = Design::facts(variants, Rounds::few(Size::Quick));
+            let figures = [("a", OVERHEAD.name, cost_us), ("b", OVERHEAD.name, 9e9)];
+            overhead(&measured(design, &figures)).unwrap().text
+        };
+        assert!(told(180.0).contains("at most 180 µs") && told(180.0).contains("is met"));
+        assert!(told(990.0).contains("is met") && told(1010.0).contains("is missed"));
     }
 }

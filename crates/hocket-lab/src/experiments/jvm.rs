@@ -1,23 +1,23 @@
 //! `jvm`: the study of 2006 on Java threads, on the JVM of today.
 
-use std::hint::black_box;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::thread::JoinHandle;
+mod design;
+mod troupe;
+mod told;
+mod then;
+
+use std::path::Path;
 
 use hocket_files::ScratchFolder;
-use hocket_kernels::mandelbrot::{View, Writing};
+use hocket_kernels::mandelbrot::View;
 
-use super::drawing::{Drawing, THREADS, VIEW};
-use super::guest::{CPU_TIME, OVERHEAD, TIME, overhead, samples};
-use super::openmp::{checked, request};
+use super::drawing::{THREADS, VIEW};
+use super::guest::{CPU_TIME, DRAW_CPU_TIME, INVOLUNTARY, OVERHEAD, TIME, VOLUNTARY};
 use crate::guest::tools::{self, Jdk};
-use crate::guest::{Stage, Turn};
 use crate::harness::{
-    About, Better, Check, Design, Experiment, Fault, Host, Metric, NotMeasurable, Opened,
-    Parameter, Results, Rounds, Sample, Section, Sentence, Size, Variant, contrast_sentences,
+    About, Better, Design, Experiment, Fault, Historic, Host, Metric, NotMeasurable, Opened,
+    Parameter, Results, Section, Sentence, Size,
 };
+use troupe::Troupe;
 
 /// See [`About`].
 pub struct Jvm;
@@ -26,24 +26,30 @@ static ABOUT: About = About {
     id: "jvm",
     section: Section::Programs,
     question: "How do the JVM's threads and locks compare?",
-    origin: "a study of thread scaling of 2006, test cases 1 to 6 and 8 to 10, on Sun HotSpot 1.5 under Windows XP",
-    method: "A Java program, which the lab compiles with the newest JDK that is installed (or that of JAVA_HOME), draws the \
+    origin: "a study of thread scaling of 2006, test cases 1 to 10, on Sun HotSpot 1.5 under Windows XP",
+    method: "A Java program, which the lab compiles, runs with the newest JDK that is installed, and shortly with at most two older \
+             ones (`jdk-17`); with JAVA_HOME, with that one alone. It draws the \
              Mandelbrot set, row by row: 1016 by 718 pixels in a full run, half as wide and high in a quick one. Kinds: \
              `platform` threads, `virtual` threads (Java 21 and newer), parallel `stream`, and `fork-join`, in JOMP's place: a \
              piece of the picture for each thread, of which the one that asks draws the first, and then a join that waits busily. \
              A pixel is written `unlocked`; in a `synchronized` method \
              or under a `reentrant` lock, with a count; or under a lock of its own after counting in a synchronized method \
-             (`pixel-locks`), an AtomicInteger (`atomic`), or a LongAdder (`adder`). `own` is the lab's own kernel. `counter` is one \
+             (`pixel-locks`), an AtomicInteger (`pixel-locks-atomic`), or a LongAdder (`pixel-locks-adder`). `own` is the lab's own \
+             kernel. `one-cpu` is a JVM that was started on one CPU; each turn reads back that all its threads are confined to it. \
+             `calculator` is a thread of the lab of nice value 0 that computes all the time, anywhere, and with `calculator-apart` on the other \
+             CPUs. A full run has 1 to 512 threads, on one CPU and on all. `counter` is one \
              counter that all threads increase. `start` is threads that are there at once: 100 in a quick run, 2000 in a full one. \
              `priorities` starts a thread of each priority from 1 to 10, in a JVM with -XX:ThreadPriorityPolicy=1, and reads its nice \
-             value back. In that JVM, threads of priority 2, 5 and 8 draw beside no, one (in a full run), and as many `calculators` as they are themselves: threads of \
-             the lab of nice value 0 that compute all the time. Two threads of one nice value come to it in two ways: by priority 3, and \
+             value back. In that JVM, threads of priority 2, 5 and 8 draw beside no, one, and as many calculators as they are themselves. \
+             Two threads of one nice value come to it in two ways: by priority 3, and \
              in a JVM that was started with `nice -n 2` (`process-nice`). A full run starts such JVMs with the nice values 19, 10, 0, -5, \
-             -10 and -20, for Windows' six classes of processes (`class`). The checksum of each picture must be that of the lab, and each count complete. The first two rounds of a \
-             process start warm up.",
-    limits: "A JVM compiles while it runs: two rounds are enough for the loop of the picture, and may not be for all of it. Garbage \
-             collection and compiler threads are in the CPU time. Without the right to lower nice values, priorities above 5 have no effect, \
-             and the figures show it. By default the JVM ignores priorities altogether.",
+             -10 and -20, for Windows' six classes of processes (`class`). The checksum of each picture must be that of the lab, and each \
+             count complete. Each JVM draws in every way before the first round, and the first round of a process start warms up.",
+    limits: "A JVM compiles while it runs, and may not be done when the rounds begin. Garbage \
+             collection and compiler threads are in `cpu-time`, and counting switches is, too; `draw-cpu-time` is that of the drawing threads, where \
+             the JVM knows it. Switches include those of starting threads. Without the right to lower nice values, priorities above 5 have no effect, \
+             and the figures show it. By default the JVM ignores priorities altogether. JVMs of other programs' kits are found in \
+             /usr/lib/jvm and in PATH only.",
     metrics: METRICS,
     parameters: &[
         Parameter::new("views", &VIEWS),
@@ -58,8 +64,23 @@ macro_rules! of_priorities {
     ($($n:literal)*) => {
         const METRICS: &[Metric] = &[
             TIME,
+            DRAW_CPU_TIME,
+            VOLUNTARY,
+            INVOLUNTARY,
             OVERHEAD,
             CPU_TIME,
+            Metric {
+                name: KERNEL_THREADS,
+                unit: "",
+                better: Better::Neither,
+                definition: "How many more threads the system counts in the JVM for each thread of Java that is started.",
+            },
+            Metric {
+                name: BASE_THREADS,
+                unit: "",
+                better: Better::Neither,
+                definition: "Threads that the system counts in the JVM before the program starts one, with that of the program.",
+            },
             $(Metric {
                 name: concat!("nice-", $n),
                 unit: "",
@@ -78,6 +99,10 @@ macro_rules! of_priorities {
 }
 /// Of a thread as the JVM makes it.
 const UNSET: &str = "nice-unset";
+/// Of case 2.
+const KERNEL_THREADS: &str = "kernel-threads";
+/// Of case 2, too.
+const BASE_THREADS: &str = "base-threads";
 
 of_priorities!(1 2 3 4 5 6 7 8 9 10);
 
@@ -90,37 +115,15 @@ const VIEWS: [View; 2] = [View { width: 508, height: 359, step: VIEW.step * 2.0,
 const INCREMENTS: usize = 200_000;
 /// Threads that are there at once.
 const STARTED: [usize; 2] = [100, 2000];
-/// Numbers of threads that a quick run takes from the study; a full one takes all.
-const QUICK_THREADS: [usize; 3] = [1, 8, 512];
 /// The first Java with virtual threads.
 const VIRTUAL_FROM: u32 = 21;
 
-/// Warnings of the JVM would stand among the answers, and a file of counters for other programs would stay behind where the
-/// JVM is killed.
-const OPTIONS: [&str; 5] = [
-    "-Xmx512m",
-    "-XX:+DisplayVMOutputToStderr",
-    "-Xlog:disable",
-    "-Xlog:all=warning:stderr",
-    "-XX:-UsePerfData",
-];
-/// Java's priorities as nice values.
-const WITH_PRIORITIES: &str = "-XX:ThreadPriorityPolicy=1";
-
-/// Work of a priority: lower than that of the load, the same, and higher.
-const LOADED: [u32; 3] = [2, 5, 8];
-/// Windows' classes of processes as nice values, for full runs.
-const CLASSES: [(&str, &str); 6] = [
-    ("idle", "19"),
-    ("below-normal", "10"),
-    ("normal", "0"),
-    ("above-normal", "-5"),
-    ("high", "-10"),
-    ("realtime", "-20"),
-];
-/// The priority whose nice value the other JVM has as a process.
-const SAME_NICE: (u32, &str) = (3, "2");
-
+/// The factor that says on which CPUs the JVM may run.
+const MASK: &str = "mask";
+/// On all that the lab may use.
+const ALL_CPUS: &str = "all";
+/// On the first of them.
+const ONE_CPU: &str = "one-cpu";
 /// What the lab draws itself.
 const OWN: &str = "own";
 
@@ -130,8 +133,7 @@ impl Experiment for Jvm {
     }
 
     fn design(&self, host: &Host, size: Size) -> Result<Design, NotMeasurable> {
-        let jdk = Jdk::find()?;
-        Ok(design(&jdk, host.cpus.len(), size))
+        Ok(design::design(&Jdk::all()?, &host.cpus, size))
     }
 
     fn open(&self, _: &Host, _: Size, _: &Design) -> Opened {
@@ -143,7 +145,8 @@ impl Experiment for Jvm {
         is_ending: &dyn Fn() -> bool,
     ) -> Result<Option<ScratchFolder>, NotMeasurable> {
         let folder = tools::folder()?;
-        Jdk::find()?.build(SOURCE, folder.path(), is_ending)?;
+        // The newest compiler makes what all of them run.
+        Jdk::all()?[0].build(SOURCE, folder.path(), is_ending)?;
         Ok(Some(folder))
     }
 
@@ -155,286 +158,33 @@ impl Experiment for Jvm {
         folder: Option<&Path>,
     ) -> Opened {
         let Some(folder) = folder else { return self.open(host, size, design) };
-        let cpus = host.cpus.len();
-        let mut troupe = Troupe::open(&Jdk::find()?, folder, cpus, size.of(VIEWS));
+        let view = size.of(VIEWS);
+        // Without a JVM, each turn says why: a guest is allowed to fail.
+        let mut troupe = Troupe::open(&Jdk::all()?, folder, &host.cpus, view, &design.variants);
         let variants = design.variants.clone();
         Ok(Box::new(move |variant: usize| {
-            let troupe = troupe.as_mut().map_err(|fault| fault.clone())?;
+            let troupe = troupe.as_mut().map_err(|fault: &mut Fault| fault.clone())?;
             troupe.turn(&variants[variant])
         }))
     }
 
     fn turn_ms(&self) -> f64 {
-        40.0
+        60.0
     }
 
     fn findings(&self, results: &Results) -> Vec<Sentence> {
-        let others = [priorities(results), overhead(results)].into_iter().flatten();
-        contrast_sentences(results).into_iter().chain(others).collect()
-    }
-}
-
-fn design(jdk: &Jdk, cpus: usize, size: Size) -> Design {
-    let rounds = Rounds { processes: size.pick(3, 5), per_process: size.pick(6, 30), warm_up: 2 };
-    let mut design = Design::facts(Vec::new(), rounds);
-    let all = cpus.max(2);
-    let width = size.of(VIEWS).width;
-    let picture = |kind: &str, writing: &str, threads: usize| {
-        Variant::new(format!("{kind} {writing} {threads}"))
-            .with("work", "picture")
-            .with("jdk", &jdk.version)
-            .with("kind", kind)
-            .with("writing", writing)
-            .with("threads", threads)
-            .with("width", width)
-            .crowded_if(threads > cpus)
-    };
-    let has_virtual = jdk.feature() >= VIRTUAL_FROM;
-    // By as many threads as CPUs: the ways to share the picture out, then those to write a pixel.
-    let mut variants = vec![picture("platform", "unlocked", all)];
-    variants.extend(has_virtual.then(|| picture("virtual", "unlocked", all)));
-    variants.extend(["stream", "fork-join", OWN].map(|kind| picture(kind, "unlocked", all)));
-    let locks =
-        ["synchronized", "reentrant", "pixel-locks", "pixel-locks-atomic", "pixel-locks-adder"];
-    variants.extend(locks.map(|writing| picture("platform", writing, all)));
-    variants.extend(has_virtual.then(|| picture("virtual", "synchronized", all)));
-    let study = size.pick(&QUICK_THREADS[..], &THREADS);
-    let others = study.iter().filter(|threads| **threads != all);
-    variants.extend(others.map(|threads| picture("platform", "unlocked", *threads)));
-    variants.push(picture("platform", "synchronized", THREADS[THREADS.len() - 1]));
-    design.group(TIME.name, variants);
-    let counter = |counter: &str| {
-        Variant::new(format!("counter {counter} {all}"))
-            .with("work", "counter")
-            .with("jdk", &jdk.version)
-            .with("counter", counter)
-            .with("threads", all)
-            .with("increments", INCREMENTS)
-            .crowded_if(all > cpus)
-    };
-    design.group(TIME.name, ["atomic", "adder", "synchronized", "reentrant"].map(counter));
-    let started = |kind: &str| {
-        Variant::new(format!("start {kind}"))
-            .with("work", "start")
-            .with("jdk", &jdk.version)
-            .with("kind", kind)
-            .with("threads", size.of(STARTED))
-            .crowded()
-    };
-    let kinds = [Some("platform"), has_virtual.then_some("virtual")];
-    design.group(TIME.name, kinds.into_iter().flatten().map(started));
-    let loaded = |name: String, calculators: usize| {
-        let picture = picture("platform", "unlocked", all).with("calculators", calculators);
-        Variant { name: format!("{name} calculators {calculators}"), ..picture }.crowded()
-    };
-    // The same priority as the load and no load comes first: the others are compared with it.
-    let mut variants: Vec<Variant> = Vec::new();
-    for priority in [LOADED[1], LOADED[0], LOADED[2]] {
-        let calculators = size.pick(vec![0, all], vec![0, 1, all]);
-        variants.extend(calculators.into_iter().map(|calculators| {
-            loaded(format!("priority {priority}"), calculators).with("priority", priority)
-        }));
-    }
-    design.group(TIME.name, variants);
-    let (priority, nice) = SAME_NICE;
-    let two_ways = [
-        loaded(format!("priority {priority}"), all).with("priority", priority),
-        loaded("process-nice".into(), all).with("process-nice", nice),
-    ];
-    design.group(TIME.name, two_ways);
-    let priorities = Variant::new("priorities").with("work", "priorities");
-    design.variants.push(priorities.with("jdk", &jdk.version));
-    if size == Size::Full {
-        design.variants.extend(CLASSES.map(|(class, nice)| {
-            let variant = Variant::new(format!("class {class}")).with("work", "priorities");
-            variant.with("jdk", &jdk.version).with("process-nice", nice)
-        }));
-    }
-    if !has_virtual {
-        let why = format!("this JDK is {}, and virtual threads came with Java 21", jdk.version);
-        design.missing.push(("virtual".into(), why));
-    }
-    design.twinned()
-}
-
-/// JVMs, and the picture as it must be.
-struct Troupe {
-    work: Stage,
-    /// One that heeds priorities.
-    priorities: Stage,
-    /// One that is nice as a whole.
-    nice: Stage,
-    drawing: Drawing,
-    view: View,
-    java: Java,
-}
-
-/// How the JVMs are started.
-struct Java {
-    jdk: Jdk,
-    folder: PathBuf,
-    cpus: usize,
-}
-
-impl Java {
-    fn command(&self, more: &[&str]) -> Vec<String> {
-        // Those that it may use, whatever it finds out of a container's limits.
-        let cpus = format!("-XX:ActiveProcessorCount={}", self.cpus);
-        let options: Vec<&str> =
-            OPTIONS.iter().copied().chain([cpus.as_str()]).chain(more.iter().copied()).collect();
-        self.jdk.command(&options, &self.folder)
-    }
-}
-
-impl Troupe {
-    fn open(jdk: &Jdk, folder: &Path, cpus: usize, view: View) -> Result<Troupe, Fault> {
-        let java = Java { jdk: jdk.clone(), folder: folder.into(), cpus };
-        Ok(Troupe {
-            work: Stage::open(&java.command(&[]))?,
-            priorities: Stage::open(&java.command(&[WITH_PRIORITIES]))?,
-            nice: Stage::open(&nicely(SAME_NICE.1, java.command(&[])))?,
-            drawing: Drawing::of(view)?,
-            view,
-            java,
-        })
+        told::all(results)
     }
 
-    fn turn(&mut self, variant: &Variant) -> Result<Vec<Sample>, Fault> {
-        let asked = request(&self.view, &variant.factors);
-        let name = &variant.name;
-        match (variant.level("work"), variant.level("kind")) {
-            ("picture", OWN) => self.own(variant),
-            ("picture", _) => {
-                let has = |factor: &str| !variant.level(factor).is_empty();
-                let stage = match (has("priority"), has("process-nice")) {
-                    (true, _) => &mut self.priorities,
-                    (_, true) => &mut self.nice,
-                    _ => &mut self.work,
-                };
-                let load = Calculators::start(variant.level("calculators").parse().unwrap_or(0));
-                let turn = stage.turn(name, &asked);
-                drop(load);
-                let turn = counted(turn?);
-                Ok(samples(&checked(turn, self.drawing.checksum())))
-            }
-            ("priorities", _) if variant.level("process-nice").is_empty() => {
-                nice(&self.priorities.turn(name, &asked)?)
-            }
-            ("priorities", _) => {
-                let jvm = self.java.command(&[WITH_PRIORITIES]);
-                let mut stage = Stage::open(&nicely(variant.level("process-nice"), jvm))?;
-                nice(&stage.turn(name, &asked)?)
-            }
-            _ => {
-                let turn = self.work.turn(name, &asked)?;
-                // What has a count and no checksum is right if the count is.
-                Ok(samples(&counted(Turn { check: Check::Passed, ..turn })))
-            }
-        }
+    fn historic(&self) -> Vec<Historic> {
+        then::all()
     }
-
-    /// The same picture by this program.
-    fn own(&self, variant: &Variant) -> Result<Vec<Sample>, Fault> {
-        let threads = variant.level("threads").parse().map_err(Fault::new)?;
-        let mut samples = self.drawing.turn(threads, Writing::Unlocked)?;
-        samples.retain(|sample| ABOUT.metric(&sample.metric).is_some());
-        Ok(samples)
-    }
-}
-
-/// The command with another nice value; without the right to it the value stays, and the figures show it.
-fn nicely(nice: &str, command: Vec<String>) -> Vec<String> {
-    ["nice", "-n", nice].map(String::from).into_iter().chain(command).collect()
-}
-
-/// Threads that compute until this is dropped; the study ran Windows' calculator.
-struct Calculators {
-    end: Arc<AtomicBool>,
-    threads: Vec<JoinHandle<()>>,
-}
-
-impl Calculators {
-    fn start(count: usize) -> Calculators {
-        let end = Arc::new(AtomicBool::new(false));
-        let calculate = || {
-            let end = Arc::clone(&end);
-            move || {
-                let mut sum = 0_u64;
-                // Relaxed: nothing is published with the flag.
-                while !end.load(Relaxed) {
-                    sum = (0..1000).fold(sum, |sum, n| black_box(sum.wrapping_mul(31) ^ n));
-                }
-            }
-        };
-        let start = |_| std::thread::Builder::new().spawn(calculate()).ok();
-        let threads = (0..count).filter_map(start).collect();
-        Calculators { end, threads }
-    }
-}
-
-impl Drop for Calculators {
-    fn drop(&mut self) {
-        // Relaxed: as above.
-        self.end.store(true, Relaxed);
-        self.threads.drain(..).for_each(|thread| drop(thread.join()));
-    }
-}
-
-/// The same with the check that all was counted.
-fn counted(turn: Turn) -> Turn {
-    let Some(count) = turn.answer.number("counted") else { return turn };
-    let check = Check::equal("the count", count, turn.answer.ops as f64);
-    Turn { check: turn.check.and(check), ..turn }
-}
-
-fn nice(turn: &Turn) -> Result<Vec<Sample>, Fault> {
-    let read_back = || Check::None("it is what the system reports".into());
-    let value = |metric: &&'static str| {
-        let value = turn.answer.number(metric);
-        let value = value.ok_or_else(|| Fault(format!("the guest does not tell {metric}")))?;
-        Ok(Sample::new(metric, value, 1, read_back()))
-    };
-    PRIORITIES.iter().chain([&UNSET]).map(value).collect()
-}
-
-/// Which nice value each priority is.
-fn priorities(results: &Results) -> Option<Sentence> {
-    let of = |metric: &&'static str| results.median("priorities", metric);
-    let all: Option<Vec<String>> =
-        PRIORITIES.iter().map(|metric| of(metric).map(|nice| format!("{nice:.0}"))).collect();
-    let text = format!("Java's priorities 1 to 10 are the nice values {}", all?.join(", "));
-    Some(Sentence::fact(text))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn ways_locks_and_numbers_of_threads_are_compared() {
-        for (version, cpus) in [("25.0.3", 2), ("21", 8), ("17.0.15", 1)] {
-            for size in [Size::Quick, Size::Full] {
-                let design = design(&Jdk::described(version), cpus, size);
-                assert_eq!(design.fault(), None, "{version}");
-                let has_virtual = design.variants.iter().any(|it| it.level("kind") == "virtual");
-                assert_eq!(has_virtual, design.missing.is_empty(), "{version}");
-                assert!(design.index("platform synchronized 512").is_some());
-                let all = cpus.max(2);
-                for name in ["priority 2", "priority 8", "priority 3", "process-nice"] {
-                    assert!(design.index(&format!("{name} calculators {all}")).is_some(), "{name}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn calculators_end_when_they_are_dropped() {
-        let load = Calculators::start(3);
-        let end = Arc::clone(&load.end);
-        assert_eq!((load.threads.len(), Arc::strong_count(&end)), (3, 5));
-        drop(load);
-        assert_eq!(Arc::strong_count(&end), 1);
-    }
+    use crate::harness::Check;
 
     #[test]
     fn a_quick_picture_shows_the_same_part_of_the_plane() {
@@ -446,26 +196,37 @@ mod tests {
     #[test]
     fn every_variant_is_right() {
         // Without a JDK there is nothing to test; a guest that does not compile is a fault.
-        let jdk = match Jdk::find() {
-            Ok(jdk) => jdk,
+        let kits = match Jdk::all() {
+            Ok(kits) => kits,
             Err(why) => {
                 println!("SKIPPED every_variant_is_right: {why}");
                 return;
             }
         };
         let folder = Jvm.prepare(&|| false).unwrap().unwrap();
-        // So many threads once, and a JVM of its own for one class only.
-        let quick = design(&jdk, 2, Size::Quick).variants.into_iter();
-        let full = design(&jdk, 2, Size::Full).variants.into_iter();
-        let variants = quick
-            .filter(|variant| variant.name != "platform synchronized 512")
-            .chain(full.filter(|variant| variant.name == "class idle"));
+        let cpus = Host::discover().unwrap().cpus;
+        // 512 threads once, and one class: each is a JVM of its own.
+        let of = |size| design::design(&kits, &cpus, size).variants;
+        let mut variants = of(Size::Quick);
+        let is_new = |name: &str| !variants.iter().any(|it| it.name == name);
+        let is_large = |name: &str| name.contains(" 512") || name.contains(" 128");
+        let is_one_class = |name: &str| !name.starts_with("class") || name == "class idle";
+        let more = of(Size::Full).into_iter();
+        let more =
+            more.filter(|it| is_new(&it.name) && !is_large(&it.name) && is_one_class(&it.name));
+        let small = |it: crate::harness::Variant| match it.level("width").is_empty() {
+            true => it,
+            false => it.with("width", VIEWS[0].width),
+        };
+        let more: Vec<_> = more.map(small).collect();
+        variants.retain(|it| !is_large(&it.name) || it.name == "platform unlocked 512");
+        variants.extend(more);
         let is_absent = |why: &Fault| {
             ["unable to create native thread", "no more threads"]
                 .iter()
                 .any(|words| why.0.contains(words))
         };
-        let mut troupe = Troupe::open(&jdk, folder.path(), 2, VIEWS[0]).unwrap();
+        let mut troupe = Troupe::open(&kits, folder.path(), &cpus, VIEWS[0], &variants).unwrap();
         for variant in variants {
             let samples = match troupe.turn(&variant) {
                 Err(why) if is_absent(&why) => {
@@ -476,6 +237,12 @@ mod tests {
             };
             let is_checked = variant.level("work") != "priorities";
             assert_eq!(samples[0].check == Check::Passed, is_checked, "{}", variant.name);
+            let has = |metric: &str| samples.iter().any(|it| it.metric == metric);
+            let is_guest = variant.level("kind") != OWN && variant.level("work") == "picture";
+            assert_eq!(has(VOLUNTARY.name), is_guest || variant.level("work") == "counter");
+            let knows = ["platform", "fork-join"].contains(&variant.level("kind"));
+            assert_eq!(has(DRAW_CPU_TIME.name), knows && variant.level("work") != "start");
+            assert!(samples.iter().all(|it| ABOUT.metric(&it.metric).is_some()));
         }
     }
 }

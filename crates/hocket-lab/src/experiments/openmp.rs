@@ -6,13 +6,18 @@ use std::path::Path;
 use hocket_files::ScratchFolder;
 use hocket_kernels::mandelbrot::{View, Writing};
 
+use super::calculators::{self, Place};
 use super::drawing::{Drawing, THREADS, VIEW};
-use super::guest::{CPU_TIME, OVERHEAD, TIME, overhead, samples};
-use crate::guest::{Stage, Turn, command, tools};
-use crate::harness::{
-    About, Check, Contrast, Design, Experiment, Fault, Host, NotMeasurable, Opened, Parameter,
-    Results, Rounds, Sample, Section, Sentence, Size, Variant, contrast_sentences,
+use super::guest::{
+    CPU_TIME, DRAW_CPU_TIME, INVOLUNTARY, OVERHEAD, TIME, VOLUNTARY, drawn_samples,
 };
+use crate::guest::{Stage, Turn, tools};
+use crate::harness::{
+    About, Check, Design, Experiment, Fault, Historic, Host, NotMeasurable, Opened, Parameter,
+    Results, Rounds, Sample, Section, Sentence, Size, Variant,
+};
+
+mod told;
 
 /// See [`About`].
 pub struct OpenMp;
@@ -27,13 +32,17 @@ static ABOUT: About = About {
              OpenMP loop: `static` gives each thread one piece of the picture, `dynamic` gives the next row to the thread that is \
              free, `guided` gives shrinking pieces. At the end of a loop threads wait as libgomp sees fit; `spinning` waits \
              actively (OMP_WAIT_POLICY), as JOMP did, and `sleeping` passively. The user's own settings of OpenMP are left out. \
-             `one-cpu` is a program that was started on one CPU. `own` is the lab's own kernel: threads that take the \
+             `one-cpu` is a program that was started on one CPU; each turn reads back that its threads are confined to it. \
+             `calculator` is a thread of the lab that computes all the time beside it, anywhere, and with `calculator-apart` on the \
+             other CPUs. A full run has static loops of 1 to 512 threads, on one CPU and on all, and dynamic and guided ones on all. \
+             `own` is the lab's own kernel: threads that take the \
              next row. Threads of OpenMP are started before the time begins and are ended after it. The checksum of \
-             each picture must be that of the lab.",
+             each picture must be that of the lab. The first round of a process start warms up.",
     limits: "One compiler's OpenMP, libgomp, and one optimization level, -O2. gcc and the compiler of the lab may make other \
-             instructions of the same loop: compare `static 1` with `own 1` before you compare more threads. CPU time contains the start of \
-             the threads, and of as many before them that show whether the system has so many.",
-    metrics: &[TIME, OVERHEAD, CPU_TIME],
+             instructions of the same loop: compare `static 1` with `own 1` before you compare more threads. `cpu-time` contains the \
+             start of the threads, and of as many before them that show whether the system has so many; `draw-cpu-time` and the \
+             context switches do not.",
+    metrics: &[TIME, DRAW_CPU_TIME, VOLUNTARY, INVOLUNTARY, OVERHEAD, CPU_TIME],
     parameters: &[Parameter::new("view", &VIEW), Parameter::new("threads", &THREADS)],
 };
 
@@ -62,8 +71,16 @@ const SETTINGS: [&str; 11] = [
     "GOMP_STACKSIZE",
 ];
 
-/// Not another way to wait, but a program with one CPU.
+/// The factor that says on which CPUs the program may run.
+const MASK: &str = "mask";
+/// On all that the lab may use.
+const ALL_CPUS: &str = "all";
+/// On the first of them.
 const ONE_CPU: &str = "one-cpu";
+/// Numbers of threads of the study that a quick run takes.
+const QUICK_THREADS: [usize; 3] = [1, 8, 512];
+/// Those of a quick run on one CPU.
+const QUICK_ON_ONE: [usize; 2] = [1, 512];
 
 /// What the lab draws itself.
 const OWN: &str = "own";
@@ -99,7 +116,7 @@ impl Experiment for OpenMp {
         folder: Option<&Path>,
     ) -> Opened {
         let Some(folder) = folder else { return self.open(host, size, design) };
-        let mut troupe = Troupe::open(folder, host.cpus[0]).map_err(NotMeasurable::new)?;
+        let mut troupe = Troupe::open(folder, &host.cpus).map_err(NotMeasurable::new)?;
         let variants = design.variants.clone();
         Ok(Box::new(move |variant: usize| troupe.turn(&variants[variant])))
     }
@@ -109,37 +126,89 @@ impl Experiment for OpenMp {
     }
 
     fn findings(&self, results: &Results) -> Vec<Sentence> {
-        contrast_sentences(results).into_iter().chain(overhead(results)).collect()
+        told::all(results)
+    }
+
+    fn historic(&self) -> Vec<Historic> {
+        told::historic()
     }
 }
 
 fn design(on: &[u32], size: Size) -> Design {
-    let cpus = on.len();
-    let mut design = Design::facts(Vec::new(), Rounds::few(size));
-    let variant = |loop_: &str, threads: usize, wait: &str| {
-        let wait_in_name = if wait == WAITS[0].0 { String::new() } else { format!(" {wait}") };
-        Variant::new(format!("{loop_} {threads}{wait_in_name}"))
-            .with("loop", loop_)
-            .with("threads", threads)
-            .with("wait", wait)
-            .crowded_if(threads > cpus)
-    };
+    let rounds = Rounds { warm_up: 1, ..Rounds::few(size) };
+    let mut design = Design::facts(Vec::new(), rounds);
+    let all = all(on.len());
     let default = WAITS[0].0;
-    // By as many threads as CPUs: loops, waits, and the lab's own threads.
-    let all = cpus.max(2);
-    let mut variants = vec![variant("static", all, default)];
-    variants.extend(["dynamic", "guided", OWN].map(|loop_| variant(loop_, all, default)));
-    variants.extend(WAITS[1..].iter().map(|(wait, _)| variant("static", all, wait)));
-    variants.push(variant("static", all, ONE_CPU).on(&on[..1], None).crowded());
-    design.group(TIME.name, variants);
-    // Scaling, as in the study.
-    let others: Vec<usize> = THREADS.into_iter().filter(|threads| *threads != all).collect();
-    for threads in others {
-        design.variants.push(variant("static", threads, default));
-        design.contrasts.push(Contrast::new(0, design.variants.len() - 1, TIME.name));
+    let free = |loop_, threads| variant(on, loop_, threads, default);
+    // By as many threads as CPUs: loops, waits, and the lab's own threads. Then scaling, as in the study.
+    let mut variants = vec![free("static", all)];
+    variants.extend(["dynamic", "guided", OWN].map(|loop_| free(loop_, all)));
+    variants.extend(WAITS[1..].iter().map(|(wait, _)| variant(on, "static", all, wait)));
+    let others = |quick| size.pick(quick, &THREADS[..]).iter().copied().filter(|n| *n != all);
+    variants.extend(others(&QUICK_THREADS).map(|threads| free("static", threads)));
+    if size == Size::Full {
+        for loop_ in ["dynamic", "guided"] {
+            variants.extend(others(&[]).map(|threads| free(loop_, threads)));
+        }
     }
-    design.variants.push(variant(OWN, 1, default));
+    variants.push(free(OWN, 1));
+    design.group(TIME.name, variants);
+    let confined = |threads| on_one(on, threads);
+    let confined: Vec<Variant> =
+        [all].into_iter().chain(others(&QUICK_ON_ONE)).map(confined).collect();
+    design.group(TIME.name, confined);
+    beside_calculators(&mut design, on, all);
     design.twinned()
+}
+
+/// As many threads as CPUs, and at least the study's two.
+fn all(cpus: usize) -> usize {
+    cpus.max(2)
+}
+
+fn variant(on: &[u32], loop_: &str, threads: usize, wait: &str) -> Variant {
+    let wait_in_name = if wait == WAITS[0].0 { String::new() } else { format!(" {wait}") };
+    let case = match (loop_, threads) {
+        ("static", 1) => "1, 8, 10",
+        ("static", n) if n == all(on.len()) => "1, 8, 10",
+        ("static", _) => "8, 10",
+        _ => "",
+    };
+    Variant::new(format!("{loop_} {threads}{wait_in_name}"))
+        .with("loop", loop_)
+        .with("threads", threads)
+        .with("wait", wait)
+        .with(MASK, ALL_CPUS)
+        .with("case", case)
+        .crowded_if(threads > on.len())
+}
+
+fn on_one(on: &[u32], threads: usize) -> Variant {
+    let free = variant(on, "static", threads, WAITS[0].0);
+    let case = if threads == all(on.len()) { "1, 7, 8, 10" } else { "8, 10" };
+    Variant { name: format!("{} {ONE_CPU}", free.name), ..free }
+        .with(MASK, ONE_CPU)
+        .with("case", case)
+        .on(&on[..1], None)
+        .crowded_if(threads > 1)
+}
+
+/// Case 7 beside a load: anywhere, and on the other CPUs.
+fn beside_calculators(design: &mut Design, on: &[u32], all: usize) {
+    let load = |place: Place, name: &str| {
+        let confined = on_one(on, all);
+        let name = format!("{} {name}", confined.name);
+        let variant = Variant { name, ..confined }.with("case", "7");
+        calculators::beside(variant, 1, place)
+    };
+    design.variants.push(load(Place::Free, "calculator"));
+    match on.len() {
+        0 | 1 => design.missing.push((
+            "calculator-apart".into(),
+            "there is one CPU, so no other is left for the calculator".into(),
+        )),
+        _ => design.variants.push(load(Place::Apart, "calculator-apart")),
+    }
 }
 
 /// A guest for each way of waiting, and the picture as it must be.
@@ -148,19 +217,20 @@ struct Troupe {
     stages: Vec<Stage>,
     one_cpu: Stage,
     drawing: Drawing,
+    cpus: Vec<u32>,
 }
 
 impl Troupe {
-    fn open(folder: &Path, cpu: u32) -> Result<Troupe, Fault> {
+    fn open(folder: &Path, cpus: &[u32]) -> Result<Troupe, Fault> {
         let program = folder.join("guest").to_string_lossy().into_owned();
-        let stage = |setting: Option<&str>| {
+        let command = |setting: Option<&str>| {
             let setting = setting.map(String::from);
-            let words = setting.into_iter().chain([program.clone()]);
-            Stage::open(&tools::without(&SETTINGS, words))
+            tools::without(&SETTINGS, setting.into_iter().chain([program.clone()]))
         };
-        let stages = WAITS.iter().map(|(_, setting)| stage(*setting)).collect::<Result<_, _>>()?;
-        let one_cpu = command::on(&[cpu], || stage(None))?;
-        Ok(Troupe { stages, one_cpu, drawing: Drawing::of(VIEW)? })
+        let stage = |(_, setting): &(&str, Option<&str>)| Stage::open(&command(*setting));
+        let stages = WAITS.iter().map(stage).collect::<Result<_, _>>()?;
+        let one_cpu = Stage::open_on(&command(None), &cpus[..1])?;
+        Ok(Troupe { stages, one_cpu, drawing: Drawing::of(VIEW)?, cpus: cpus.to_vec() })
     }
 
     fn turn(&mut self, variant: &Variant) -> Result<Vec<Sample>, Fault> {
@@ -170,13 +240,15 @@ impl Troupe {
             return self.own(threads);
         }
         let stage = WAITS.iter().position(|(wait, _)| *wait == variant.level("wait"));
-        let stage = match variant.level("wait") {
+        let stage = match variant.level(MASK) {
             ONE_CPU => Some(&mut self.one_cpu),
             _ => stage.and_then(|at| self.stages.get_mut(at)),
         };
         let stage = stage.ok_or_else(|| Fault::new("a variant of another version"))?;
-        let turn = stage.turn(&variant.name, &request(&VIEW, &variant.factors))?;
-        Ok(samples(&checked(turn, self.drawing.checksum())))
+        let load = calculators::of(variant, &self.cpus)?;
+        let turn = stage.turn(&variant.name, &request(&VIEW, &variant.factors));
+        drop(load);
+        Ok(drawn_samples(&checked(turn?, self.drawing.checksum())))
     }
 
     /// The same picture by this program.
@@ -216,12 +288,32 @@ mod tests {
     #[test]
     fn loops_waits_and_numbers_of_threads_are_compared() {
         for cpus in [1, 2, 3, 8] {
-            let design = design(&(0..cpus).collect::<Vec<u32>>(), Size::Quick);
-            assert_eq!(design.fault(), None, "{cpus} CPUs");
-            assert!(design.index("static 512").is_some() && design.index("own 1").is_some());
-            for way in ["spinning", "sleeping", "one-cpu"] {
-                assert!(design.index(&format!("static {} {way}", cpus.max(2))).is_some());
+            for size in [Size::Quick, Size::Full] {
+                let design = design(&(0..cpus).collect::<Vec<u32>>(), size);
+                assert_eq!(design.fault(), None, "{cpus} CPUs");
+                assert!(design.index("static 512").is_some() && design.index("own 1").is_some());
+                for way in ["spinning", "sleeping", "one-cpu", "one-cpu calculator"] {
+                    assert!(design.index(&format!("static {} {way}", cpus.max(2))).is_some());
+                }
+                let apart = format!("static {} one-cpu calculator-apart", cpus.max(2));
+                assert_eq!(design.index(&apart).is_some(), cpus > 1);
             }
+        }
+    }
+
+    #[test]
+    fn a_full_run_has_the_numbers_of_the_study_on_one_cpu_and_on_all() {
+        let design = design(&[3, 5], Size::Full);
+        for threads in THREADS {
+            for name in ["static", "dynamic", "guided"] {
+                assert!(design.index(&format!("{name} {threads}")).is_some(), "{name} {threads}");
+            }
+            let one = &design.variants[design.index(&format!("static {threads} one-cpu")).unwrap()];
+            assert_eq!((one.level(MASK), &one.cpus[..]), (ONE_CPU, &[3][..]));
+        }
+        for case in ["1", "7", "8", "10"] {
+            let is_of = |it: &Variant| it.level("case").split(", ").any(|it| it == case);
+            assert!(design.variants.iter().any(is_of), "case {case}");
         }
     }
 
@@ -243,7 +335,7 @@ mod tests {
         }
         let folder = OpenMp.prepare(&|| false).unwrap().unwrap();
         let cpus = Host::discover().unwrap().cpus;
-        let mut troupe = Troupe::open(folder.path(), cpus[0]).unwrap();
+        let mut troupe = Troupe::open(folder.path(), &cpus).unwrap();
         for variant in &design(&cpus, Size::Quick).variants {
             let samples = match troupe.turn(variant) {
                 Err(why) if why.0.contains("no more threads") => {
@@ -254,6 +346,11 @@ mod tests {
             };
             assert_eq!(samples[0].check, Check::Passed, "{}", variant.name);
             assert_eq!(samples[0].ops, 729_488);
+            let has = |metric: &str| samples.iter().any(|it| it.metric == metric);
+            assert_eq!(
+                has(VOLUNTARY.name) && has(DRAW_CPU_TIME.name),
+                !variant.name.starts_with(OWN)
+            );
         }
         let wrong =
             Variant::new("wrong").with("loop", "none").with("threads", 2).with("wait", "default");

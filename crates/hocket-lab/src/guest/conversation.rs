@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use hocket_machine::pin::{self, CpuSet, ThreadId};
 use hocket_machine::process::{self, GroupEnd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -191,6 +192,18 @@ impl Conversation {
             return None;
         }
         process::cpu_ns_of(self.child.id()).value().copied()
+    }
+
+    /// The CPUs that its threads may use: a set for each thread that lives. Cost: a system call per thread.
+    pub fn cpus_of_threads(&self) -> Vec<CpuSet> {
+        let folder = format!("/proc/{}/task", self.child.id());
+        let threads = std::fs::read_dir(folder).into_iter().flatten();
+        let of = |entry: std::io::Result<std::fs::DirEntry>| {
+            let thread: i32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
+            // One that has ended meanwhile is no thread of it any more.
+            pin::affinity_of_thread(ThreadId::from_number(thread)).ok()
+        };
+        threads.filter_map(of).collect()
     }
 
     /// What is wrong with it.

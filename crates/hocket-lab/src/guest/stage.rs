@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use super::{Answer, Conversation, Hello, Request};
+use hocket_machine::pin::CpuSet;
+
+use super::{Answer, Conversation, Hello, Request, command};
 use crate::harness::{Check, Fault, ledger};
 
 /// How long a guest may take until it has greeted.
@@ -23,6 +25,8 @@ pub struct Stage {
     /// The first checksum of each variant: all others must be equal.
     checksums: BTreeMap<String, String>,
     patience: Duration,
+    /// The CPUs that all its threads may use, and no others; any where it is `None`.
+    mask: Option<CpuSet>,
     /// Its CPU time that the ledger has as that of a living guest.
     noted_ns: u64,
 }
@@ -70,8 +74,28 @@ impl Stage {
             rounds: 0,
             checksums: BTreeMap::new(),
             patience: ROUND,
+            mask: None,
             noted_ns: 0,
         })
+    }
+
+    /// The same for a guest that may use these CPUs only. Each turn reads back that its threads may use no others.
+    ///
+    /// # Errors
+    /// As above, or the system grants other CPUs.
+    pub fn open_on<S: AsRef<std::ffi::OsStr>>(words: &[S], cpus: &[u32]) -> Result<Stage, Fault> {
+        let mut stage = command::on(cpus, || Stage::open(words))?;
+        stage.mask = Some(cpus.iter().copied().collect());
+        match stage.outside() {
+            None => Ok(stage),
+            Some(other) => Err(Fault(format!("the guest may use the CPUs {other}"))),
+        }
+    }
+
+    /// CPUs of one of its threads, where they are not those of the mask.
+    fn outside(&self) -> Option<CpuSet> {
+        let (mask, guest) = (self.mask.as_ref()?, self.guest.as_ref().ok()?);
+        guest.cpus_of_threads().into_iter().find(|cpus| cpus != mask)
     }
 
     /// The same with another time for a round.
@@ -109,7 +133,7 @@ impl Stage {
                 super::protocol::shown(why)
             )));
         }
-        let check = self.check(variant, &answer);
+        let check = self.check(variant, &answer).and(self.check_mask());
         Ok(Turn { answer, waited_ns, cpu_ns, check })
     }
 
@@ -141,6 +165,14 @@ impl Stage {
             ledger::forget_guest(std::mem::take(&mut self.noted_ns));
         }
         Ok(())
+    }
+
+    fn check_mask(&self) -> Check {
+        self.outside().map_or(Check::Passed, |cpus| {
+            Check::Failed(format!(
+                "a thread of the guest may use the CPUs {cpus}, which it must not"
+            ))
+        })
     }
 
     fn check(&mut self, variant: &str, answer: &Answer) -> Check {
@@ -256,6 +288,26 @@ mod tests {
         let mut stage = stage(answer);
         assert!(turn(&mut stage).unwrap_err().0.contains("cannot do this: no memory"));
         assert!(turn(&mut stage).is_ok());
+    }
+
+    #[test]
+    fn a_guest_on_one_cpu_may_use_no_other() {
+        let all = hocket_machine::pin::current_affinity().unwrap();
+        let cpus: Vec<u32> = all.iter().collect();
+        let good = r#"echo '{"hocket-guest": 1}'; n=0; while read line; do
+            echo "{\"round\": $n, \"time_ns\": 1, \"checksum\": \"c\"}"; n=$((n+1)); done"#;
+        let mut stage = Stage::open_on(&["sh", "-c", good], &cpus[..1]).unwrap();
+        assert_eq!(turn(&mut stage).unwrap().check, Check::Passed);
+        assert_eq!(hocket_machine::pin::current_affinity().unwrap(), all, "this thread is free");
+        let [first, second, ..] = cpus[..] else {
+            println!("SKIPPED a_guest_on_one_cpu_may_use_no_other: a second CPU is needed");
+            return;
+        };
+        // Another mask than was granted is seen.
+        stage.mask = Some([second].into_iter().collect());
+        let wrong = turn(&mut stage).unwrap().check;
+        let words = format!("may use the CPUs {first}, which it must not");
+        assert!(matches!(&wrong, Check::Failed(why) if why.contains(&words)), "{wrong:?}");
     }
 
     #[test]

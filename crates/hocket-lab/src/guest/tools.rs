@@ -53,30 +53,51 @@ pub struct Jdk {
 }
 
 impl Jdk {
-    /// That of JAVA_HOME; without it the newest of those that are installed where Debian puts them, and of the PATH's.
+    /// That of JAVA_HOME alone. Without it, the newest of each version that is installed where Debian puts them or is in
+    /// PATH: at most three, the newest first.
     ///
     /// # Errors
-    /// None is installed, and what to install.
-    pub fn find() -> Result<Jdk, NotMeasurable> {
-        let named = std::env::var_os("JAVA_HOME").filter(|home| !home.is_empty());
-        let named = named.map(PathBuf::from);
+    /// None is installed, and what to install; or JAVA_HOME names none that is new enough.
+    pub fn all() -> Result<Vec<Jdk>, NotMeasurable> {
+        if let Some(home) = std::env::var_os("JAVA_HOME").filter(|home| !home.is_empty()) {
+            return Jdk::named(Path::new(&home)).map(|kit| vec![kit]);
+        }
         let on_path = in_path("javac").and_then(|javac| {
             let real = std::fs::canonicalize(javac).ok()?;
             Some(real.parent()?.parent()?.to_path_buf())
         });
         let installed = std::fs::read_dir("/usr/lib/jvm").into_iter().flatten();
-        let installed = installed.filter_map(|entry| Some(entry.ok()?.path()));
-        let all: Vec<PathBuf> = match named {
-            Some(home) => vec![home],
-            None => installed.chain(on_path).collect(),
-        };
-        let kits = all.into_iter().filter_map(Jdk::at);
-        kits.max_by(|a, b| (a.feature(), &b.home).cmp(&(b.feature(), &a.home))).ok_or_else(|| {
-            NotMeasurable::new(
+        let installed =
+            installed.filter_map(|entry| std::fs::canonicalize(entry.ok()?.path()).ok());
+        let kits = newest(installed.chain(on_path).filter_map(Jdk::at).collect());
+        if kits.is_empty() {
+            return Err(NotMeasurable::new(
                 "not here: install a JDK, 17 or newer (Debian: apt install openjdk-17-jdk-headless), or name one with \
                  JAVA_HOME",
-            )
-        })
+            ));
+        }
+        Ok(kits)
+    }
+
+    fn named(home: &Path) -> Result<Jdk, NotMeasurable> {
+        let kit = Jdk::at(home.into()).ok_or_else(|| {
+            NotMeasurable(format!(
+                "JAVA_HOME names {}, where no JDK is (bin/javac, bin/java): correct it, or unset it",
+                home.display()
+            ))
+        })?;
+        match kit.is_new_enough() {
+            true => Ok(kit),
+            false => Err(NotMeasurable(format!(
+                "JAVA_HOME names the JDK {}, and {OLDEST} or newer is needed: name another one, or unset it",
+                kit.version
+            ))),
+        }
+    }
+
+    /// Also one that does not say its version: its compiler will.
+    fn is_new_enough(&self) -> bool {
+        self.feature() == 0 || self.feature() >= OLDEST
     }
 
     fn at(home: PathBuf) -> Option<Jdk> {
@@ -112,7 +133,9 @@ impl Jdk {
         let source = folder.join("Guest.java");
         std::fs::write(&source, text).map_err(NotMeasurable::new)?;
         let javac = word(&self.home.join("bin/javac"));
-        let words = [javac, "-d".into(), word(folder), word(&source)];
+        // So that every JVM from there on runs the same.
+        let release = OLDEST.to_string();
+        let words = [javac, "--release".into(), release, "-d".into(), word(folder), word(&source)];
         compile(&without(&OPTIONS_OF_JAVA, words), "a JDK, 17 or newer", is_ending)
     }
 
@@ -123,6 +146,23 @@ impl Jdk {
         words.extend(["-cp".into(), word(folder), "Guest".into()]);
         without(&OPTIONS_OF_JAVA, words)
     }
+}
+
+/// The oldest Java that the guest is written for.
+const OLDEST: u32 = 17;
+/// No more kits are compared in one run.
+const MOST_KITS: usize = 3;
+
+/// The newest kit of each feature version that is new enough, the newest first.
+fn newest(mut kits: Vec<Jdk>) -> Vec<Jdk> {
+    kits.retain(Jdk::is_new_enough);
+    // Of one feature version the last text is the newest, more or less; paths only make the order the same each time.
+    kits.sort_by(|a, b| {
+        (b.feature(), &b.version, &a.home).cmp(&(a.feature(), &a.version, &b.home))
+    });
+    kits.dedup_by_key(|kit| kit.feature());
+    kits.truncate(MOST_KITS);
+    kits
 }
 
 /// In these the user may set options of every JVM, and a measured one has its own only.
@@ -180,6 +220,23 @@ mod tests {
         let kit = |text: &str| Jdk::described(version_in(text).unwrap_or("unknown"));
         assert_eq!((kit(text).version.as_str(), kit(text).feature()), ("25.0.3", 25));
         assert_eq!(kit("").feature(), 0);
+    }
+
+    #[test]
+    fn the_newest_kit_of_each_version_is_used() {
+        let kits = ["17.0.9", "25.0.3", "11.0.2", "17.0.15", "21", "8", "25.0.3", "24"];
+        let kits = newest(kits.map(Jdk::described).to_vec());
+        let versions: Vec<&str> = kits.iter().map(|kit| kit.version.as_str()).collect();
+        assert_eq!(versions, ["25.0.3", "24", "21"]);
+        let one = newest(vec![Jdk::described("unknown")]);
+        assert_eq!(one[0].feature(), 0);
+        assert_eq!(newest(vec![Jdk::described("17.0.15"), Jdk::described("17.0.9")]).len(), 1);
+    }
+
+    #[test]
+    fn a_folder_without_a_kit_is_named() {
+        let why = Jdk::named(Path::new("/nowhere")).unwrap_err().0;
+        assert!(why.contains("JAVA_HOME names /nowhere") && why.contains("unset it"), "{why}");
     }
 
     #[test]

@@ -1,6 +1,11 @@
 import java.io.BufferedReader;
+import java.io.File;
+import java.io.FileInputStream;
 import java.io.IOException;
 import java.io.InputStreamReader;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -27,9 +32,13 @@ public final class Guest {
     private static final int MOST_THREADS = 4096;
     private static final int MOST_PIXELS = 1 << 24;
 
+    /** Kernel threads of this JVM before it has started one for the lab. */
+    private static int baseThreads;
+
     private Guest() {}
 
     public static void main(String[] arguments) throws IOException {
+        baseThreads = kernelThreads();
         say("{\"hocket-guest\": 1}");
         BufferedReader input = new BufferedReader(new InputStreamReader(System.in));
         for (String line = input.readLine(); line != null; line = input.readLine()) {
@@ -61,9 +70,21 @@ public final class Guest {
                 return start(asked);
             case "priorities":
                 return priorities();
+            case "warm-up":
+                return warmUp(asked);
             default:
                 throw new IllegalArgumentException("unknown work");
         }
+    }
+
+    /** Draws a picture in every way to write a pixel, so that each JVM has compiled the same before it is timed. */
+    private static String warmUp(Asked asked) throws Exception {
+        long before = System.nanoTime();
+        for (String protection : Drawing.PROTECTIONS) {
+            new Drawing(asked, protection).turn();
+        }
+        String java = System.getProperty("java.version").replaceAll("[^A-Za-z0-9 .:_+-]", " ");
+        return took(System.nanoTime() - before, Drawing.PROTECTIONS.length) + ", \"java\": \"" + java + "\"";
     }
 
     static String took(long timeNs, long ops) {
@@ -115,24 +136,65 @@ public final class Guest {
         return (Thread) type.getMethod("unstarted", Runnable.class).invoke(builder, work);
     }
 
+    /** What the threads of a round use. */
+    private static final class Used {
+        private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
+
+        private final LongAdder cpuNs = new LongAdder();
+        private final boolean countsCpu;
+        private final long[] before = switches();
+        private long[] after = before;
+
+        /** @param kind of threads; the JVM knows the CPU time of platform threads only */
+        Used(String kind) {
+            boolean knows = kind.equals("platform") || kind.equals("fork-join");
+            countsCpu = knows && THREADS.isCurrentThreadCpuTimeSupported();
+        }
+
+        /** Runs a thread's part, and adds the CPU time that it takes. */
+        void during(Runnable work) {
+            long begun = countsCpu ? THREADS.getCurrentThreadCpuTime() : 0;
+            work.run();
+            if (countsCpu) {
+                cpuNs.add(THREADS.getCurrentThreadCpuTime() - begun);
+            }
+        }
+
+        /** To be called while the threads still live: the system forgets those of the dead. */
+        void countSwitches() {
+            after = switches();
+        }
+
+        @Override
+        public String toString() {
+            String cpu = countsCpu ? ", \"draw_cpu_ns\": " + cpuNs.sum() : "";
+            return cpu + ", \"voluntary\": " + Math.max(after[0] - before[0], 0)
+                    + ", \"involuntary\": " + Math.max(after[1] - before[1], 0);
+        }
+    }
+
     /**
      * Nanoseconds from the moment when all threads may begin to the end of the last one; without starting them.
      *
      * @param priority of platform threads; 0 leaves it to the JVM
      */
-    private static long together(String kind, int threads, int priority, Runnable work) throws Exception {
+    private static long together(String kind, int threads, int priority, Used used, Runnable work) throws Exception {
         CountDownLatch there = new CountDownLatch(threads);
         CountDownLatch begin = new CountDownLatch(1);
         CountDownLatch done = new CountDownLatch(threads);
+        CountDownLatch leave = new CountDownLatch(1);
         Runnable part = () -> {
             there.countDown();
             try {
                 begin.await();
-                work.run();
+                try {
+                    used.during(work);
+                } finally {
+                    done.countDown();
+                }
+                leave.await();
             } catch (InterruptedException ended) {
                 Thread.currentThread().interrupt();
-            } finally {
-                done.countDown();
             }
         };
         List<Thread> started = new ArrayList<>();
@@ -154,10 +216,44 @@ public final class Guest {
         begin.countDown();
         done.await();
         long time = System.nanoTime() - before;
+        used.countSwitches();
+        leave.countDown();
         for (Thread thread : started) {
             thread.join();
         }
         return time;
+    }
+
+    /** Context switches of all living threads of this JVM: voluntary and involuntary ones. */
+    private static long[] switches() {
+        long[] sum = new long[2];
+        String[] threads = new File("/proc/self/task").list();
+        byte[] text = new byte[4096];
+        for (String thread : threads == null ? new String[0] : threads) {
+            try (FileInputStream status = new FileInputStream("/proc/self/task/" + thread + "/status")) {
+                String read = new String(text, 0, Math.max(status.read(text), 0), StandardCharsets.ISO_8859_1);
+                sum[0] += numberIn(read, "\nvoluntary_ctxt_switches:");
+                sum[1] += numberIn(read, "\nnonvoluntary_ctxt_switches:");
+            } catch (IOException ended) {
+                // A thread that has ended meanwhile was not one of the round's.
+            }
+        }
+        return sum;
+    }
+
+    /** How many threads the system counts in this process. */
+    private static int kernelThreads() throws IOException {
+        return (int) numberIn(Files.readString(Path.of("/proc/self/status")), "\nThreads:");
+    }
+
+    /** The number behind a name in proc(5)'s status; 0 where the system does not tell it. */
+    private static long numberIn(String status, String name) {
+        int at = status.indexOf(name);
+        if (at < 0) {
+            return 0;
+        }
+        int end = status.indexOf('\n', at + name.length());
+        return Long.parseLong(status.substring(at + name.length(), end < 0 ? status.length() : end).trim());
     }
 
     // --- the picture ----------------------------------------------------------------------------------------------
@@ -168,6 +264,10 @@ public final class Guest {
     }
 
     private static final class Drawing {
+        static final String[] PROTECTIONS = {
+            "unlocked", "synchronized", "reentrant", "pixel-locks", "pixel-locks-atomic", "pixel-locks-adder"
+        };
+
         private final int width;
         private final int height;
         private final int limit;
@@ -179,6 +279,7 @@ public final class Guest {
         private final int threads;
         private final int priority;
         private final int[] pixels;
+        private final Used used;
 
         private int counted;
         private final AtomicInteger atomic = new AtomicInteger();
@@ -189,6 +290,10 @@ public final class Guest {
         private static Object[] locks = new Object[0];
 
         Drawing(Asked asked) {
+            this(asked, asked.text("writing"));
+        }
+
+        Drawing(Asked asked, String protection) {
             width = asked.whole("width", MOST_PIXELS);
             height = asked.whole("height", MOST_PIXELS / width);
             limit = asked.whole("limit", Integer.MAX_VALUE);
@@ -196,7 +301,7 @@ public final class Guest {
             centreIm = asked.real("centre_im");
             step = asked.real("step");
             kind = asked.text("kind");
-            protection = asked.text("writing");
+            this.protection = protection;
             threads = asked.whole("threads", MOST_THREADS);
             String asks = asked.text("priority");
             priority = asks.isEmpty() ? 0 : asked.whole("priority", Thread.MAX_PRIORITY);
@@ -207,6 +312,7 @@ public final class Guest {
                     locks[pixel] = new Object();
                 }
             }
+            used = new Used(kind);
         }
 
         String turn() throws Exception {
@@ -214,7 +320,7 @@ public final class Guest {
             long all = pixels.length;
             long seen = counted + atomic.get() + adder.sum();
             String count = protection.equals("unlocked") ? "" : ", \"counted\": " + seen;
-            return took(time, all) + count + ", \"checksum\": \"" + String.format("%016x", checksum()) + "\"";
+            return took(time, all) + used + count + ", \"checksum\": \"" + String.format("%016x", checksum()) + "\"";
         }
 
         private Writing writing() {
@@ -277,7 +383,7 @@ public final class Guest {
                     return drawByForkJoin(writing);
                 default:
                     AtomicInteger next = new AtomicInteger();
-                    return together(kind, threads, priority, () -> {
+                    return together(kind, threads, priority, used, () -> {
                         for (int row = next.getAndIncrement(); row < height; row = next.getAndIncrement()) {
                             drawRow(row, writing);
                         }
@@ -288,7 +394,9 @@ public final class Guest {
         private long drawByStream(Writing writing) {
             long before = System.nanoTime();
             IntStream.range(0, height).parallel().forEach(row -> drawRow(row, writing));
-            return System.nanoTime() - before;
+            long time = System.nanoTime() - before;
+            used.countSwitches();
+            return time;
         }
 
         /**
@@ -306,19 +414,11 @@ public final class Guest {
             try {
                 startThreads(pool, helpers, lost);
                 long before = System.nanoTime();
-                List<ForkJoinTask<?>> pieces = new ArrayList<>();
-                for (int number = 1; number < threads; number++) {
-                    int piece = number;
-                    pieces.add(pool.submit(() -> drawPiece(piece, writing)));
-                }
-                drawPiece(0, writing);
-                for (ForkJoinTask<?> piece : pieces) {
-                    while (!piece.isDone()) {
-                        Thread.onSpinWait();
-                    }
-                    piece.join();
-                }
-                return System.nanoTime() - before;
+                // The busy wait costs CPU time, too.
+                used.during(() -> drawPieces(pool, writing));
+                long time = System.nanoTime() - before;
+                used.countSwitches();
+                return time;
             } finally {
                 // Also those that wait for others which the system does not have.
                 pool.shutdownNow();
@@ -351,6 +451,21 @@ public final class Guest {
             }
             for (ForkJoinTask<?> greeting : greetings) {
                 greeting.get();
+            }
+        }
+
+        private void drawPieces(ForkJoinPool pool, Writing writing) {
+            List<ForkJoinTask<?>> pieces = new ArrayList<>();
+            for (int number = 1; number < threads; number++) {
+                int piece = number;
+                pieces.add(pool.submit(() -> used.during(() -> drawPiece(piece, writing))));
+            }
+            drawPiece(0, writing);
+            for (ForkJoinTask<?> piece : pieces) {
+                while (!piece.isDone()) {
+                    Thread.onSpinWait();
+                }
+                piece.join();
             }
         }
 
@@ -403,6 +518,7 @@ public final class Guest {
 
     private static final class Counting {
         private final String way;
+        private final String kind;
         private final int threads;
         private final int each;
 
@@ -413,14 +529,16 @@ public final class Guest {
 
         Counting(Asked asked) {
             way = asked.text("counter");
+            kind = asked.text("kind");
             threads = asked.whole("threads", MOST_THREADS);
             each = asked.whole("increments", 1 << 24) / threads;
         }
 
         String turn() throws Exception {
-            long time = together("platform", threads, 0, work());
+            Used used = new Used(kind);
+            long time = together(kind, threads, 0, used, work());
             long sum = counted + atomic.get() + adder.sum();
-            return took(time, (long) each * threads) + ", \"counted\": " + sum;
+            return took(time, (long) each * threads) + used + ", \"counted\": " + sum;
         }
 
         private Runnable work() {
@@ -466,13 +584,17 @@ public final class Guest {
 
     // --- threads as such ------------------------------------------------------------------------------------------
 
-    /** So many threads that are there at once: the time from the first one's start until all are there. */
+    /**
+     * So many threads that are there at once: the time from the first one's start until all are there, and how many more
+     * threads the system counts then.
+     */
     private static String start(Asked asked) throws Exception {
         String kind = asked.text("kind");
         int threads = asked.whole("threads", MOST_THREADS);
         CountDownLatch there = new CountDownLatch(threads);
         CountDownLatch end = new CountDownLatch(1);
         List<Thread> started = new ArrayList<>();
+        int threadsBefore = kernelThreads();
         long before = System.nanoTime();
         try {
             for (int number = 0; number < threads; number++) {
@@ -488,7 +610,10 @@ public final class Guest {
                 started.add(thread);
             }
             there.await();
-            return took(System.nanoTime() - before, threads) + ", \"counted\": " + started.size();
+            long time = System.nanoTime() - before;
+            int more = kernelThreads() - threadsBefore;
+            return took(time, threads) + ", \"counted\": " + started.size()
+                    + ", \"kernel_threads\": " + more + ", \"base_threads\": " + baseThreads;
         } finally {
             end.countDown();
             for (Thread thread : started) {

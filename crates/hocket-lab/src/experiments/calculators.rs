@@ -1,0 +1,122 @@
+//! Threads that compute beside a guest; the study of 2006 ran Windows' calculator.
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{Sender, channel};
+use std::thread::{Builder, JoinHandle};
+
+use hocket_machine::pin::{self, CpuSet};
+
+use crate::harness::{Fault, Variant};
+
+/// The factor that says how many there are.
+pub(super) const COUNT: &str = "calculators";
+/// The factor that says where they may run.
+pub(super) const PLACE: &str = "calculators-on";
+
+/// Where they may run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// On all CPUs of the lab.
+    Free,
+    /// On all but the guest's: on the complement of its mask.
+    Apart,
+}
+
+impl Place {
+    fn name(self) -> &'static str {
+        match self {
+            Place::Free => "all",
+            Place::Apart => "the-others",
+        }
+    }
+}
+
+/// The variant beside so many calculators.
+pub(super) fn beside(variant: Variant, count: usize, place: Place) -> Variant {
+    let crowded = variant.crowded || count > 0;
+    variant.with(COUNT, count).with(PLACE, place.name()).crowded_if(crowded)
+}
+
+/// Those of a variant, of which a guest on one CPU has the first of `cpus`; they compute until this is dropped.
+pub(super) fn of(variant: &Variant, cpus: &[u32]) -> Result<Calculators, Fault> {
+    let count = variant.level(COUNT).parse().unwrap_or(0);
+    let apart = variant.level(PLACE) == Place::Apart.name();
+    Calculators::start(count, if apart { &cpus[1..] } else { &[] })
+}
+
+/// Threads that compute until this is dropped.
+pub(super) struct Calculators {
+    end: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Calculators {
+    /// Returns when all compute, on these CPUs only; without any, on those that the calling thread may use.
+    fn start(count: usize, cpus: &[u32]) -> Result<Calculators, Fault> {
+        let end = Arc::new(AtomicBool::new(false));
+        // Ended with this value if a later one cannot be started.
+        let mut all = Calculators { end, threads: Vec::new() };
+        let mask: CpuSet = cpus.iter().copied().collect();
+        for _ in 0..count {
+            let (said, hears) = channel();
+            let (end, mask) = (Arc::clone(&all.end), mask.clone());
+            let thread = Builder::new().spawn(move || calculate(&mask, &said, &end));
+            all.threads.push(
+                thread.map_err(|error| Fault(format!("no thread for a calculator: {error}")))?,
+            );
+            hears.recv().map_err(|_| Fault::new("a calculator ended"))??;
+        }
+        Ok(all)
+    }
+}
+
+fn calculate(mask: &CpuSet, said: &Sender<Result<(), Fault>>, end: &AtomicBool) {
+    // What this returns is what the system reports: always the mask.
+    let placed = if mask.is_empty() { Ok(()) } else { pin::pin_current_thread(mask).map(drop) };
+    let begins = placed.is_ok();
+    let _ = said.send(placed.map_err(Fault::new));
+    let mut sum = 0_u64;
+    // Relaxed: nothing is published with the flag.
+    while begins && !end.load(Relaxed) {
+        sum = (0..1000).fold(sum, |sum, n| black_box(sum.wrapping_mul(31) ^ n));
+    }
+}
+
+impl Drop for Calculators {
+    fn drop(&mut self) {
+        // Relaxed: as above.
+        self.end.store(true, Relaxed);
+        self.threads.drain(..).for_each(|thread| drop(thread.join()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calculators_compute_where_they_are_told_and_end_when_they_are_dropped() {
+        let cpus: Vec<u32> = pin::current_affinity().unwrap().iter().collect();
+        let load = Calculators::start(3, &cpus[..1]).unwrap();
+        let end = Arc::clone(&load.end);
+        assert_eq!((load.threads.len(), Arc::strong_count(&end)), (3, 5));
+        drop(load);
+        assert_eq!(Arc::strong_count(&end), 1);
+        assert!(Calculators::start(0, &[]).unwrap().threads.is_empty());
+    }
+
+    #[test]
+    fn a_place_that_is_refused_is_told() {
+        // No machine has a CPU of this number.
+        assert!(Calculators::start(1, &[1023]).is_err());
+    }
+
+    #[test]
+    fn variants_say_where_calculators_run() {
+        let variant = beside(Variant::new("a"), 2, Place::Apart);
+        assert_eq!((variant.level(COUNT), variant.level(PLACE)), ("2", "the-others"));
+        assert!(variant.crowded && !beside(Variant::new("b"), 0, Place::Free).crowded);
+    }
+}

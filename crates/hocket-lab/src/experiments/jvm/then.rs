@@ -1,0 +1,99 @@
+//! What the study printed, and what differs from today's figures. Its ratios stand in the verdicts, case by case.
+
+use super::{BASE_THREADS, KERNEL_THREADS};
+use crate::experiments::guest::{DRAW_CPU_TIME, TIME};
+use crate::harness::Historic;
+
+const SOURCE: &str =
+    "study of 2006 on scaling Java threads (Sun HotSpot 1.5, Windows XP Professional 32 bit)";
+
+const RATIO: &str =
+    "The study prints no time, only this ratio; today's stands in the verdict of its case.";
+const OF_CPU_TIME: &str = "The study does not say against how many threads; the verdict of case 9 compares 512 with as many as \
+                           there are CPUs.";
+const WINDOWS: &str = "Windows' base priorities count upwards from 1 to 31; nice values count downwards from 19 to -20.";
+const BOUNDED: &str = "`start` stops long before any limit; `thread-limit` reads the limits.";
+const ADVANTAGE: &str =
+    "Against `pixel-locks`; today's difference stands in the verdict of case 9.";
+const OF_MANY: &str = "The factor of two CPUs over one, towards 512 threads; the verdict of case 9 has that of all CPUs here.";
+
+/// In the order of the study's cases.
+pub(super) fn all() -> Vec<Historic> {
+    let mut all = vec![
+        printed("case 1: two threads on two CPUs", 2.0, "times", TIME.name, SPEED_UP, Some(RATIO)),
+        Historic {
+            variant: Some("start platform"),
+            ..printed("case 2: threads of the JVM itself", 13.0, "", BASE_THREADS, BASE, None)
+        },
+        printed("case 2: most threads", 7146.0, "", KERNEL_THREADS, MOST, Some(BOUNDED)),
+    ];
+    all.extend(BASE_PRIORITIES.iter().flat_map(|(lowest, highest, range)| {
+        let of = |label, value, metric| {
+            printed(label, value, "", metric, "Base priority under Windows.", Some(WINDOWS))
+        };
+        [of(*lowest, range[0], "nice-1"), of(*highest, range[1], "nice-10")]
+    }));
+    all.extend([
+        printed("case 8: 512 threads against few", 1.0, "times", TIME.name, SAME, Some(RATIO)),
+        printed(
+            "case 9: synchronized method",
+            20.0,
+            "%",
+            DRAW_CPU_TIME.name,
+            GROWTH,
+            Some(OF_CPU_TIME),
+        ),
+        printed(
+            "case 9: a lock for each pixel",
+            18.0,
+            "%",
+            DRAW_CPU_TIME.name,
+            GROWTH,
+            Some(OF_CPU_TIME),
+        ),
+        printed("case 9: the same, 512 threads", 1.63, "times", TIME.name, SCALING, Some(OF_MANY)),
+        printed(
+            "case 9: with an AtomicInteger",
+            5.0,
+            "%",
+            DRAW_CPU_TIME.name,
+            GROWTH,
+            Some(OF_CPU_TIME),
+        ),
+        printed("case 9: advantage of it", 15.0, "%", DRAW_CPU_TIME.name, LESS, Some(ADVANTAGE)),
+        printed("case 10: JOMP against own threads", 1.0, "times", TIME.name, JOMP, Some(RATIO)),
+    ]);
+    all
+}
+
+const SPEED_UP: &str = "Time of one thread divided by that of two, on two CPUs.";
+const BASE: &str =
+    "Threads of the JVM before the program starts one of its own, with that of `main`.";
+const MOST: &str = "Threads until each further one led to an out-of-memory exception.";
+const SAME: &str =
+    "Time of 512 threads without locks against that of two: no difference was found.";
+const GROWTH: &str = "Growth of the CPU time of a picture up to 512 threads, two CPUs.";
+const SCALING: &str = "How much faster two CPUs are than one.";
+const LESS: &str = "What a count without a lock saves with very many threads.";
+const JOMP: &str = "Time of a loop made parallel by JOMP's directives against that of own threads.";
+
+/// Lowest and highest of Java's priorities in each class of processes.
+const BASE_PRIORITIES: [(&str, &str, [f64; 2]); 6] = [
+    ("case 4: idle, lowest", "case 4: idle, highest", [2.0, 6.0]),
+    ("case 4: below normal, lowest", "case 4: below normal, highest", [4.0, 8.0]),
+    ("case 3 and 4: normal, lowest", "case 3 and 4: normal, highest", [6.0, 10.0]),
+    ("case 4: above normal, lowest", "case 4: above normal, highest", [8.0, 12.0]),
+    ("case 4: high, lowest", "case 4: high, highest", [11.0, 15.0]),
+    ("case 4: realtime, lowest", "case 4: realtime, highest", [22.0, 26.0]),
+];
+
+fn printed(
+    label: &'static str,
+    value: f64,
+    unit: &'static str,
+    metric: &'static str,
+    definition: &'static str,
+    differs: Option<&'static str>,
+) -> Historic {
+    Historic { label, value, unit, metric, variant: None, definition, differs, source: SOURCE }
+}
