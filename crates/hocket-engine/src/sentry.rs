@@ -43,6 +43,8 @@ struct Post {
     calls: Cell<u64>,
     /// The wake-ups among them.
     wakes: Cell<u64>,
+    /// The waits among them that truly slept.
+    sleeps: Cell<u64>,
     /// The sleeps among them that ended at once.
     turned_back: Cell<u64>,
 }
@@ -56,6 +58,7 @@ thread_local! {
             edges: Cell::new(0),
             calls: Cell::new(0),
             wakes: Cell::new(0),
+            sleeps: Cell::new(0),
             turned_back: Cell::new(0),
         }
     };
@@ -120,6 +123,8 @@ pub struct OwnCalls {
     pub all: u64,
     /// The wake-ups.
     pub wakes: u64,
+    /// Waits that truly slept.
+    pub sleeps: u64,
     /// Sleeps that found their word changed and ended at once.
     pub turned_back: u64,
 }
@@ -129,6 +134,7 @@ pub fn own_calls() -> OwnCalls {
     POST.with(|post| OwnCalls {
         all: post.calls.get(),
         wakes: post.wakes.get(),
+        sleeps: post.sleeps.get(),
         turned_back: post.turned_back.get(),
     })
 }

@@ -241,6 +241,7 @@ impl Call {
             post.calls.set(post.calls.get() + 1);
             let is = |own: &AtomicU64| u64::from(std::ptr::eq(count, own));
             post.wakes.set(post.wakes.get() + is(&COUNTS.wakes));
+            post.sleeps.set(post.sleeps.get() + is(&COUNTS.sleeps));
             post.turned_back.set(post.turned_back.get() + is(&COUNTS.turned_back));
         });
     }
