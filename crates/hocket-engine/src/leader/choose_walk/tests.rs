@@ -367,3 +367,124 @@ fn another_plan_changes_the_walk_only_as_a_trial() {
     choice.exchanged(2, false);
     assert_eq!((choice.favourite(), choice.finding().reason), (Walk::Parallel, Reason::WorkersPay));
 }
+
+/// From `after` on, until only the workers walk.
+fn comes_back(played: &Played, after: usize) -> usize {
+    settles(&played.walks[after..], Walk::Parallel)
+}
+
+/// Workers that pay, but for one burst in which each of their blocks is late by ten serial ones.
+fn burst(at: std::ops::Range<usize>) -> impl FnMut(usize) -> Block {
+    move |block| {
+        let late = if at.contains(&block) { 800.0 } else { 0.0 };
+        Block::new(80.0, 80.0 / 1.9 + late)
+    }
+}
+
+#[test]
+fn a_burst_on_a_new_plan_costs_less_than_a_second() {
+    for length in [10, 30, 60] {
+        let played = play(&mut choice(), LONG, burst(0..length));
+        let back = comes_back(&played, length);
+        assert!(back < SECOND / 2, "{length}: after {back} blocks");
+    }
+}
+
+#[test]
+fn a_burst_on_an_attempt_costs_less_than_a_second() {
+    // The workers lose for ten seconds. They pay from then on, but the first attempt that could tell meets a burst.
+    let losing = 10 * SECOND;
+    let gain = |block| if block < losing { 0.9 } else { 1.9 };
+    let found = play(&mut choice(), LONG, |block| Block::new(80.0, 80.0 / gain(block)));
+    let attempt =
+        losing + found.walks[losing..].iter().position(|it| *it == Walk::Parallel).unwrap();
+    let hit = attempt + 6..attempt + 8;
+    let played = play(&mut choice(), LONG, |block| {
+        let late = if hit.contains(&block) { 400.0 } else { 0.0 };
+        Block::new(80.0, 80.0 / gain(block) + late)
+    });
+    let back = comes_back(&played, attempt);
+    assert!(back < SECOND, "after {back} blocks");
+}
+
+#[test]
+fn bursts_now_and_then_do_not_keep_the_workers_away() {
+    // Every two to four seconds; 20 to 60 blocks in which a worker is late by 1 to 5 serial blocks.
+    for (seed, gain) in (1..9).flat_map(|seed| [(seed, 1.4), (seed, 1.9)]) {
+        let mut random = Random::new(seed);
+        let (mut next, mut left) = (0, 0);
+        let played = play(&mut choice(), LONG, |block| {
+            if block == next {
+                left = random.between(20.0, 60.0) as usize;
+                next = block + (random.between(2.0, 4.0) * SECOND as f64) as usize;
+            }
+            let late = if left > 0 { 80.0 * random.between(1.0, 5.0) } else { 0.0 };
+            left = left.saturating_sub(1);
+            Block::new(80.0, 80.0 / gain + late).slower(random.between(0.97, 1.05))
+        });
+        let best = played.over_best();
+        assert!(best <= 1.05, "seed {seed}, gain {gain}: {best:.3} of the better walk");
+        let share = played.share_parallel(SECOND..LONG);
+        assert!(share > 0.8, "seed {seed}, gain {gain}: {share:.2} with the workers");
+    }
+}
+
+#[test]
+fn second_looks_do_not_break_the_promise() {
+    // Most blocks are shorter with the workers, and a few so much longer that the workers lose in the mean.
+    for (late_in, by) in [(0.05, 14.0), (0.1, 8.0), (0.2, 4.0)] {
+        for seed in 1..5 {
+            let mut random = Random::new(seed);
+            let played = play(&mut choice(), LONG, |_| {
+                let late = if random.happens(late_in) { 80.0 * by } else { 0.0 };
+                Block::new(80.0, 80.0 / 1.4 + late).slower(random.between(0.97, 1.05))
+            });
+            let over = played.over_serial();
+            assert!(over <= 1.03, "late in {late_in} by {by}, seed {seed}: {over:.3}");
+        }
+    }
+}
+
+#[test]
+fn workers_that_lose_at_a_high_load_are_left() {
+    for (serial, parallel) in [(0.72, 0.9), (0.75, 0.95), (0.8, 0.95)] {
+        let played = play(&mut choice(), 10 * SECOND, |block| {
+            // The session grows while it plays with workers that pay, and at five seconds they cease to.
+            let grown = if block < 2 * SECOND { 0.5 } else { serial };
+            let with = if block < 5 * SECOND { 0.6 * grown } else { parallel };
+            Block::new(grown * PERIOD, with * PERIOD)
+        });
+        assert!(played.share_parallel(4 * SECOND..5 * SECOND) > 0.98, "{serial}");
+        let left = settles(&played.walks[5 * SECOND..], Walk::Serial);
+        assert!(left < SECOND, "{serial}: after {left} blocks");
+    }
+}
+
+#[test]
+fn at_a_high_load_no_guess_sends_the_workers_away() {
+    // With hand-overs inside the units the work is more than a serial block; and a serial block could miss.
+    for (serial, parallel, shared) in [(0.75, 0.74, 1.1), (0.95, 0.97, 1.0), (0.88, 0.95, 1.0)] {
+        let mut random = Random::new(7);
+        let played = play(&mut choice(), 10 * SECOND, |block| {
+            let (serial, with) = match block < 2 * SECOND {
+                true => (0.4 * PERIOD, 0.25 * PERIOD),
+                false => (serial * PERIOD, parallel * PERIOD),
+            };
+            Block { serial, parallel: with, work: serial * shared }
+                .slower(random.between(0.98, 1.0))
+        });
+        assert!(played.share_parallel(4 * SECOND..10 * SECOND) == 1.0, "{serial}, {parallel}");
+    }
+}
+
+#[test]
+fn after_a_long_loss_the_workers_come_back_within_seconds() {
+    for (frames, seconds) in [(64, 7), (256, 13)] {
+        let (mut choice, second) = choice_of(frames);
+        let minute = 60 * second;
+        let gain = |block| if block < minute { 0.7 } else { 1.9 };
+        let played = play(&mut choice, 2 * minute, |block| Block::new(80.0, 80.0 / gain(block)));
+        let back = comes_back(&played, minute);
+        assert!(back < seconds * second, "{frames}: after {back} blocks");
+    }
+}
