@@ -19,6 +19,7 @@ program=${CARGO_TARGET_DIR:-target}/release/hocket
 disturbed="--disturb compute:2 --seed 2026"
 lanes="--no-profile --policy off --lanes off,auto --blocks 15000 --seed 2026"
 executors="cargo bench --locked --workspace --bench executors --"
+hostile="cargo bench --locked --workspace --bench executors --features hocket-lab/hostile --"
 
 # Name, minutes, and the command that is given the file. The quick ones first.
 records() {
@@ -53,6 +54,9 @@ versions|15|comparison/versions/versions.py dbc3880 --rounds 30 --record
 comparison|4|cargo run --locked --release --manifest-path comparison/Cargo.toml -- --mode paced --blocks 1000 --record
 live|21|comparison/live/live.py --record
 random-graphs|16|$executors --random 200 --seed 1 --record
+random-graphs-late|3|$hostile --random 30 --seed 1 --hostile late --record
+random-graphs-jumps|3|$executors --random 30 --seed 1 --hostile jumps --record
+random-graphs-load|3|$executors --random 30 --seed 1 --hostile load --record
 END
 }
 

@@ -442,6 +442,7 @@ impl NodeCell {
         Some(Contained { message, ..contained })
     }
 
+    /// Thread: control; copies the name.
     fn contained_of(&self, (not_finite, panicked): (u64, bool)) -> Option<Contained> {
         let failed = self.failed();
         let happened = not_finite > 0 || failed > 0 || panicked;

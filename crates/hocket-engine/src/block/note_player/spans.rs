@@ -249,6 +249,7 @@ impl Walk {
         }
     }
 
+    /// Thread: control; allocates.
     fn begin(&mut self, number: u32, kind: EventKind, chases: bool) -> usize {
         self.notes.push(Span { from: number, until: NEVER, it: Sounds { kind, chases } });
         self.notes.len() - 1
