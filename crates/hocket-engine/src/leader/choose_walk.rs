@@ -14,11 +14,6 @@
 //! 4. **The leader tries the workers again** after a wait. An attempt takes at most a dozen blocks. What
 //!    attempts have won pays for the next ones ([`CREDIT`]); what they have lost is spread over so long a wait
 //!    that it stays below [`ATTEMPT_SHARE`] of the time.
-//! 5. **A loss that a few blocks made is looked at twice.** A burst of late blocks says little about the plan. If most
-//!    blocks since the losses began were shorter than serial ones, or too few were counted, the leader tries again soon
-//!    ([`SECOND_LOOK`]). What the second look loses is added to the first loss, and a later wait pays for both.
-//! 6. **Where no probe is safe, the work decides.** A serial block takes no longer than all units together, as far as
-//!    earlier samples show. A window that is longer by [`SURELY`] has lost the difference.
 //!
 //! Times are in any one unit: only their ratios count. What has to be over within a time is counted in blocks of that
 //! time ([`Pace`]). Nothing here reads a clock, allocates or waits.
@@ -143,19 +138,6 @@ const ATTEMPT_LOSS: f64 = 6.0;
 const SUCCEEDS: f64 = 0.98;
 /// The time that attempts which fail may add, as a part of all.
 const ATTEMPT_SHARE: f64 = 0.005;
-/// Serial blocks until the workers get a second look; each one in a row doubles it. Bursts of late blocks that last
-/// longer than half a second are no accident.
-const SECOND_LOOK: u32 = 64;
-/// Second looks in a row where most blocks were shorter than serial ones, and where an attempt's number of blocks was
-/// not reached.
-const SECOND_LOOKS: (u32, u32) = (3, 1);
-/// Samples after the last of them until there may be others: they add to what attempts cost.
-const LOOKS_REST: u32 = 1024;
-/// Most blocks are this part of them.
-const MOST: f64 = 0.8;
-/// A window without a probe has lost where it takes more than this many times the serial block that the work makes
-/// expect, if that is below this part of the period.
-const SURELY: (f64, f64) = (1.05, 0.9);
 /// What earlier stays have won pays for at most this many lost serial blocks.
 const CREDIT: f64 = 64.0;
 /// After this many attempts in a row that have lost, waits double.
@@ -167,8 +149,6 @@ const FIRST_WAIT: u32 = 64;
 const WAIT: (u32, u32) = (512, 16_384);
 const WAIT_SECONDS: (f64, f64) = (0.7, 22.0);
 const LEAST_WAIT: (u32, u32) = (128, 2048);
-/// Until there waits double. An attempt of a dozen blocks is then less than one block in a hundred.
-const DOUBLED_SECONDS: f64 = 5.5;
 /// Serial blocks that are expected to take more than this part of the period are not tried.
 const SAFE: f64 = 0.7;
 
@@ -186,8 +166,6 @@ struct Pace {
     /// [`LAST_WINDOW`] and [`WAIT`].
     last_window: u32,
     wait: (u32, u32),
-    /// Until there waits double.
-    doubled: u32,
 }
 
 impl Pace {
@@ -202,7 +180,6 @@ impl Pace {
                 blocks(WAIT_SECONDS.0, LEAST_WAIT.0, WAIT.0),
                 blocks(WAIT_SECONDS.1, LEAST_WAIT.1, WAIT.1),
             ),
-            doubled: blocks(DOUBLED_SECONDS, LEAST_WAIT.1, WAIT.1),
         }
     }
 }
@@ -218,15 +195,10 @@ pub(crate) struct ChooseWalk {
     /// Parallel blocks of the next window.
     length: u32,
     account: Account,
-    /// Losses in windows without a probe, less the gains between them, at least zero.
-    unprobed: f64,
     /// What stays and attempts have won, in serial blocks, up to [`CREDIT`].
     credit: f64,
     /// Attempts and stays in a row that have lost.
     failed: u32,
-    /// Second looks in a row, and samples since the last one.
-    looks: u32,
-    since_look: u32,
     /// The serial walk's time when the leader last went back to it.
     serial_then: f64,
     /// A running mean of the work in parallel blocks. It shows that a session has grown while no serial block
@@ -263,11 +235,8 @@ impl ChooseWalk {
             serial: Recent::default(),
             length: FIRST_WINDOW,
             account: Account::default(),
-            unprobed: 0.0,
             credit: 0.0,
             failed: 0,
-            looks: 0,
-            since_look: LOOKS_REST,
             serial_then: 0.0,
             work: 0.0,
             is_unsafe: false,
@@ -347,7 +316,6 @@ impl ChooseWalk {
     ///
     /// Thread: leader, after the deadline-critical part. Cost: some 50 operations at most.
     pub(crate) fn note(&mut self, sample: Sample) {
-        self.since_look = self.since_look.saturating_add(1);
         if sample.walk == Walk::Parallel {
             let old = if self.work > 0.0 { self.work } else { sample.work };
             // As in `block/costs.rs`: an interruption hardly counts.
@@ -396,17 +364,14 @@ impl ChooseWalk {
         let window = window.with(sample, Some(serial));
         let lost = window.lost_in_all(serial);
         let missed = sample.took > self.period && serial < self.period;
-        if missed {
-            return self.walk_alone(lost, None);
-        }
-        if lost > ATTEMPT_LOSS {
-            return self.walk_alone(lost, Some(window.evidence));
+        if missed || lost > ATTEMPT_LOSS {
+            return self.walk_alone(lost);
         }
         if window.blocks < ATTEMPT {
             return Stage::Attempt(window);
         }
         if window.mean() > SUCCEEDS * serial {
-            return self.walk_alone(lost.max(0.0), Some(window.evidence));
+            return self.walk_alone(lost.max(0.0));
         }
         self.begin_account(-lost);
         Stage::Together(Window::after(0))
@@ -419,8 +384,7 @@ impl ChooseWalk {
         window.missed += u32::from(missed);
         // A plan that nobody knows yet is left at its second block longer than the period: users may hear each of them.
         if window.missed >= MISSES && self.account.windows == 0 {
-            let lost = serial.map_or(0.0, |serial| window.lost_in_all(serial));
-            return self.walk_alone(lost, None);
+            return self.walk_alone(serial.map_or(0.0, |serial| window.lost_in_all(serial)));
         }
         let lost = serial.map_or(0.0, |serial| window.lost(serial));
         if window.blocks < self.length && lost < SUSPICIOUS * self.pace.part {
@@ -429,27 +393,13 @@ impl ChooseWalk {
         self.is_unsafe = !self.is_serial_safe();
         match self.is_unsafe {
             // Where parallel blocks take longer than the period, a serial one can hardly do worse.
-            true if window.mean() < self.period => self.note_unprobed(window),
+            true if window.mean() < self.period && window.blocks < LONGEST_WINDOW => {
+                Stage::Together(window)
+            }
+            // A window that cannot be compared says nothing.
+            true if window.mean() < self.period => Stage::Together(Window::after(0)),
             _ => Stage::BeforeProbe(window),
         }
-    }
-
-    /// A serial block could miss its deadline. So the window is compared with the one that its work makes expect.
-    fn note_unprobed(&mut self, window: Window) -> Stage {
-        let surely = SURELY.0 * self.serial.most_by_work() * self.work;
-        let known = self.serial.kept > 0 && surely < SURELY.1 * self.period;
-        // A window that cannot be compared says nothing.
-        if !known && window.blocks < LONGEST_WINDOW {
-            return Stage::Together(window);
-        }
-        if known {
-            let most = WINDOW_MOST * self.pace.part;
-            self.unprobed = (self.unprobed + window.lost(surely).clamp(-most, most)).max(0.0);
-        }
-        if self.unprobed > LEAVE * self.pace.part {
-            return self.walk_alone(self.unprobed, None);
-        }
-        Stage::Together(Window { missed: window.missed, ..Window::after(0) })
     }
 
     /// Whether a serial block is expected to be well within the period.
@@ -468,7 +418,7 @@ impl ChooseWalk {
             false => (2 * self.length).min(self.longest_window(window.mean() / serial)),
         };
         if self.account.lost > LEAVE * self.pace.part {
-            return self.walk_alone(-self.account.won, Some(self.account.evidence));
+            return self.walk_alone(-self.account.won);
         }
         Stage::Together(Window::after(SKIP))
     }
@@ -476,31 +426,20 @@ impl ChooseWalk {
     fn begin_account(&mut self, won: f64) {
         self.length = FIRST_WINDOW;
         self.account = Account { won, ..Account::default() };
-        self.unprobed = 0.0;
     }
 
-    /// Back to the serial walk: the workers have lost this many serial blocks since they were called. `None`: a second look
-    /// would risk a deadline.
-    fn walk_alone(&mut self, lost: f64, evidence: Option<Evidence>) -> Stage {
+    /// Back to the serial walk: the workers have lost this many serial blocks since they were called.
+    fn walk_alone(&mut self, lost: f64) -> Stage {
         let Pace { part, wait, .. } = self.pace;
         self.serial_then = self.serial.mean.unwrap_or(0.0);
-        self.credit = (self.credit - lost.min(LEAVE)).min(CREDIT * part);
-        // Nobody knows whether a first loss was an accident.
-        let first = u32::from(self.failed == 0);
-        let most = evidence.map_or(0, |evidence| evidence.second_looks().max(first));
-        let rested = self.looks > 0 || self.since_look >= LOOKS_REST;
-        if self.credit <= 0.0 && self.looks < most && rested {
-            (self.looks, self.since_look) = (self.looks + 1, 0);
-            return Stage::Alone { left: SECOND_LOOK << (self.looks - 1) };
-        }
-        self.looks = 0;
         self.failed = if lost > 0.0 { self.failed + 1 } else { 0 };
+        self.credit = (self.credit - lost.min(LEAVE)).min(CREDIT * part);
         let spread = (-self.credit / ATTEMPT_SHARE) as u32;
         let least = if self.credit > 0.0 { FIRST_WAIT } else { wait.0 };
         // The wait pays for what was lost.
         self.credit = self.credit.max(0.0);
-        let doubled = least << self.failed.saturating_sub(PATIENCE).min(5);
-        Stage::Alone { left: spread.min(wait.1).max(doubled.min(self.pace.doubled)) }
+        let left = spread.max(least << self.failed.saturating_sub(PATIENCE).min(5)).min(wait.1);
+        Stage::Alone { left }
     }
 
     /// How long a window has to be for probes to stay below [`PROBE_SHARE`], where a parallel block takes this
@@ -508,29 +447,6 @@ impl ChooseWalk {
     fn longest_window(&self, ratio: f64) -> u32 {
         let probe_costs = f64::from(PROBE) * (1.0 / ratio - 1.0);
         ((probe_costs / PROBE_SHARE) as u32).clamp(self.pace.last_window, LONGEST_WINDOW)
-    }
-}
-
-/// What blocks say about the one question whether a loss was an accident.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-struct Evidence {
-    blocks: u32,
-    /// Those that were shorter than a serial one, by as much as an attempt needs.
-    shorter: u32,
-}
-
-impl Evidence {
-    fn and(self, other: Evidence) -> Evidence {
-        Evidence { blocks: self.blocks + other.blocks, shorter: self.shorter + other.shorter }
-    }
-
-    /// How many second looks in a row it is worth.
-    fn second_looks(self) -> u32 {
-        match () {
-            () if self.blocks < ATTEMPT => SECOND_LOOKS.1,
-            () if f64::from(self.shorter) >= MOST * f64::from(self.blocks) => SECOND_LOOKS.0,
-            () => 0,
-        }
     }
 }
 
@@ -542,7 +458,6 @@ struct Window {
     /// Blocks that count, and the sum of their times.
     blocks: u32,
     sum: f64,
-    evidence: Evidence,
     /// The same for those that do not count.
     skipped: u32,
     skipped_sum: f64,
@@ -553,8 +468,7 @@ struct Window {
 impl Window {
     /// An empty one, whose first blocks do not count.
     fn after(skip: u32) -> Window {
-        let evidence = Evidence::default();
-        Window { skip, blocks: 0, sum: 0.0, evidence, skipped: 0, skipped_sum: 0.0, missed: 0 }
+        Window { skip, blocks: 0, sum: 0.0, skipped: 0, skipped_sum: 0.0, missed: 0 }
     }
 
     /// With one more block.
@@ -567,8 +481,6 @@ impl Window {
         } else {
             self.blocks += 1;
             self.sum += took;
-            let shorter = serial.is_some_and(|serial| took < SUCCEEDS * serial);
-            self.evidence = self.evidence.and(Evidence { blocks: 1, shorter: shorter.into() });
         }
         self
     }
@@ -595,8 +507,6 @@ struct Account {
     won: f64,
     /// Losses less the gains between them, at least zero: the CUSUM.
     lost: f64,
-    /// Of the blocks since the losses began.
-    evidence: Evidence,
     windows: u32,
     /// Blocks of the last windows, and the serial blocks that take as long.
     blocks: f64,
@@ -614,10 +524,6 @@ impl Account {
         // Before the first serial sample no block is clipped.
         self.won -= lost.min((CLIP - 1.0) * f64::from(window.blocks));
         self.lost = (self.lost + counted).max(0.0);
-        self.evidence = match self.lost > 0.0 {
-            true => self.evidence.and(window.evidence),
-            false => Evidence::default(),
-        };
         self.windows += 1;
         let keep = if self.blocks > Self::MEMORY { 0.75 } else { 1.0 };
         self.blocks = keep * self.blocks + f64::from(window.blocks);
@@ -686,11 +592,6 @@ impl Recent {
     /// block, so the smallest is right; hand-overs only add to the work, so it is at most one.
     fn by_work(&self) -> f64 {
         self.by_work[..self.kept].iter().copied().fold(1.0, f64::min)
-    }
-
-    /// The same at most: one sample that was interrupted makes it too large, which is the safe side.
-    fn most_by_work(&self) -> f64 {
-        self.by_work[..self.kept].iter().copied().fold(0.0, f64::max)
     }
 }
 
