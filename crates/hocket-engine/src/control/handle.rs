@@ -16,16 +16,13 @@ use super::lost_events::LostEvents;
 use super::main_thread::{Held, Notice, Services, StateFailure};
 use super::measured_costs::{Adopted, Expectations, UnitCost};
 use super::orders::{Order, Outbox};
-use super::planner::Planner;
+use super::planner::{Planner, Shared};
 use super::prepare::Prepared;
 use super::settings::{Settings, Steer};
 use super::states::Loaded;
 use crate::block::joined::Side;
 use crate::block::node::{Contained, NodeCell};
 use crate::block::plan::Plan;
-use crate::block::stamps::Noting;
-use crate::block::waits::ChosenWait;
-use crate::leader::block_estimates::BlockEstimates;
 use crate::leader::choose_walk::Reason;
 
 /// What an engine does at present, and what was expected of it.
@@ -167,17 +164,11 @@ impl Control {
         settings: &Settings,
         seats: (Team, Vec<usize>),
         outbox: Outbox,
-        shared: (
-            &Arc<BlockEstimates>,
-            &Arc<TempoMap>,
-            &Arc<Services>,
-            &Arc<ChosenWait>,
-            &Arc<Noting>,
-        ),
+        shared: Shared<'_>,
     ) -> std::io::Result<(Plan, Control)> {
         let prepared = (prepared, lanes);
         let (plan, inner) = Planner::new(prepared, schedule, settings, seats, outbox, shared)?;
-        let (services, inner) = (Arc::clone(shared.2), Arc::new(Mutex::new(inner)));
+        let (services, inner) = (Arc::clone(shared.services), Arc::new(Mutex::new(inner)));
         services.know(&inner);
         let _held = Held::new(&services);
         Ok((plan, Control { inner, services, _held }))

@@ -142,6 +142,16 @@ impl Present {
     }
 }
 
+/// What the control side has in common with the leader and the threads.
+#[derive(Clone, Copy)]
+pub(crate) struct Shared<'a> {
+    pub progress: &'a Arc<BlockEstimates>,
+    pub map: &'a Arc<TempoMap>,
+    pub services: &'a Arc<Services>,
+    pub wait: &'a Arc<ChosenWait>,
+    pub noting: &'a Arc<Noting>,
+}
+
 impl Planner {
     /// Makes the first plan, and the planner.
     pub(crate) fn new(
@@ -150,13 +160,7 @@ impl Planner {
         settings: &Settings,
         (team, kinds): (Team, Vec<usize>),
         outbox: Outbox,
-        (progress, map, services, wait, noting): (
-            &Arc<BlockEstimates>,
-            &Arc<TempoMap>,
-            &Arc<Services>,
-            &Arc<ChosenWait>,
-            &Arc<Noting>,
-        ),
+        Shared { progress, map, services, wait, noting }: Shared<'_>,
     ) -> std::io::Result<(Plan, Planner)> {
         let frames = settings.frames as usize;
         let named = prepared.processors.into_iter().zip(prepared.node_names);

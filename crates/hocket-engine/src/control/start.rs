@@ -18,7 +18,7 @@ use super::handle::Control;
 use super::main_thread::Services;
 use super::memory_lock::SharedMemoryLock;
 use super::orders::rings;
-use super::planner::cut_for;
+use super::planner::{Shared, cut_for};
 use super::prepare::Prepared;
 use super::regular_thread::RegularThread;
 use super::seating::Seating;
@@ -152,8 +152,14 @@ impl Engine {
         let wait = Arc::new(ChosenWait::new(settings.policy.wait));
         let noting = Arc::new(Noting::default());
         noting.spans.store(settings.spans, Relaxed);
-        let (seats, shared) =
-            (team(&seating, workers), (&progress, &map, &services, &wait, &noting));
+        let seats = team(&seating, workers);
+        let shared = Shared {
+            progress: &progress,
+            map: &map,
+            services: &services,
+            wait: &wait,
+            noting: &noting,
+        };
         let (plan, control) =
             Control::new((prepared, lanes), schedule, &settings, seats, outbox, shared)?;
         let places = (0..workers).map(|worker| place(&seating, worker, workers)).collect();

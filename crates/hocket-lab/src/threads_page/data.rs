@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(named(1, 0), ("load (8)", STRIPS[OTHER]));
         assert_eq!(named(1, 1), ("</script> (7)", STRIPS[0]));
         assert_eq!(named(2, 0), ("irq 34", STRIPS[OTHER]));
-        assert_eq!(json["spans"][0], serde_json::json!([400, 200, 1, 0, 600, 900, 3, 0]));
+        assert_eq!(json["spans"][0], serde_json::json!([400, 200, 0, 0, 600, 900, 1, 0]));
         assert_eq!((&json["sums"], &json["blocks"][0][3]), (&1.into(), &4000.into()));
     }
 
