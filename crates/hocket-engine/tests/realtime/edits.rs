@@ -70,7 +70,7 @@ fn check(settings: Settings, seating: Seating, what: &str) {
 /// An edit, or a new plan from measured costs, before two blocks of three.
 fn change(editor: &mut Editor, engine: &Engine, block: usize) {
     // Their CPU time is a system call, and nobody asks for it here.
-    engine.control().set_spans(if block % 3 == 0 { Spans::Off } else { Spans::Times });
+    engine.control().set_spans(if block.is_multiple_of(3) { Spans::Off } else { Spans::Times });
     let tracks = editor.session().tracks.len();
     let edit = match block % 12 {
         0 | 4 => Edit::Gain(StripId::Track(block % tracks), -3.0 - block as f32 / 10.0),
