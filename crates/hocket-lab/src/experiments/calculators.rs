@@ -8,7 +8,8 @@ use std::thread::{Builder, JoinHandle};
 
 use hocket_machine::pin::{self, CpuSet};
 
-use crate::harness::{Fault, Variant};
+use super::guest::TIME;
+use crate::harness::{Fault, NamedRatio, Results, Sentence, Variant, ratios_sentence};
 
 /// The factor that says how many there are.
 pub(super) const COUNT: &str = "calculators";
@@ -90,6 +91,38 @@ impl Drop for Calculators {
         self.end.store(true, Relaxed);
         self.threads.drain(..).for_each(|thread| drop(thread.join()));
     }
+}
+
+/// Case 7 of the study of 2006: what it costs a guest's picture to be confined to one CPU, alone and beside a calculator.
+/// `free` and `confined` are variants.
+pub(super) fn case_7(
+    results: &Results,
+    threads: usize,
+    free: String,
+    confined: &str,
+) -> Option<Sentence> {
+    let beside = |name: &str| format!("{confined} {name}");
+    let pair = |label, reference: String, candidate: String| {
+        NamedRatio::new(label, reference, candidate, TIME.name)
+    };
+    let pairs = [
+        pair("against all CPUs", free, confined.to_owned()),
+        pair(
+            "beside a calculator that may run anywhere against none",
+            confined.to_owned(),
+            beside("calculator"),
+        ),
+        pair(
+            "beside one on the other CPUs against none",
+            confined.to_owned(),
+            beside("calculator-apart"),
+        ),
+    ];
+    let head = format!(
+        "case 7, time of {threads} threads confined to one CPU (2006, two CPUs: half of the power is left, the first \
+         calculator takes part of that, the second takes none)"
+    );
+    ratios_sentence(results, &head, &pairs)
 }
 
 #[cfg(test)]

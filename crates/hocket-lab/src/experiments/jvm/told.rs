@@ -4,6 +4,7 @@ use super::design::{
     CLASSES, COUNTERS, KINDS, LOADED, LOCKS, MOST, SAME_NICE, STUDIED_LOCKS, name,
 };
 use super::{BASE_THREADS, KERNEL_THREADS, OWN, PRIORITIES};
+use crate::experiments::calculators::case_7;
 use crate::experiments::drawing::THREADS;
 use crate::experiments::guest::{DRAW_CPU_TIME, INVOLUNTARY, TIME, VOLUNTARY, overhead};
 use crate::experiments::words::times_as_fast;
@@ -211,27 +212,7 @@ impl Of<'_> {
     }
 
     fn case_7(&self) -> Option<Sentence> {
-        let confined = on_one("unlocked", self.all);
-        let beside = |name: &str| format!("{confined} {name}");
-        let pairs = [
-            time("against all CPUs", picture("unlocked", self.all), confined.clone()),
-            time(
-                "beside a calculator that may run anywhere against none",
-                confined.clone(),
-                beside("calculator"),
-            ),
-            time(
-                "beside one on the other CPUs against none",
-                confined.clone(),
-                beside("calculator-apart"),
-            ),
-        ];
-        let head = format!(
-            "case 7, time of {} threads confined to one CPU (2006, two CPUs: half of the power is left, the first \
-             calculator takes part of that, the second takes none)",
-            self.all
-        );
-        self.told(&head, &pairs)
+        case_7(self.results, self.all, picture("unlocked", self.all), &on_one("unlocked", self.all))
     }
 
     fn case_8(&self) -> Option<Sentence> {

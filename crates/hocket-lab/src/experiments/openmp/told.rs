@@ -1,6 +1,7 @@
 //! What the rows say, case by case, beside what the study found.
 
 use super::{OWN, WAITS};
+use crate::experiments::calculators::case_7;
 use crate::experiments::drawing::THREADS;
 use crate::experiments::guest::{DRAW_CPU_TIME, INVOLUNTARY, TIME, VOLUNTARY, overhead};
 use crate::experiments::words::times_as_fast;
@@ -106,27 +107,7 @@ impl Of<'_> {
     }
 
     fn case_7(&self) -> Option<Sentence> {
-        let confined = on_one(self.all);
-        let beside = |name: &str| format!("{confined} {name}");
-        let pairs = [
-            time("against all CPUs", self.fixed(), confined.clone()),
-            time(
-                "beside a calculator that may run anywhere against none",
-                confined.clone(),
-                beside("calculator"),
-            ),
-            time(
-                "beside one on the other CPUs against none",
-                confined.clone(),
-                beside("calculator-apart"),
-            ),
-        ];
-        let head = format!(
-            "case 7, time of {} threads confined to one CPU (2006, two CPUs: half of the power is left, the first \
-             calculator takes part of that, the second takes none)",
-            self.all
-        );
-        self.told(&head, &pairs)
+        case_7(self.results, self.all, self.fixed(), &on_one(self.all))
     }
 
     fn case_8(&self, loop_: &str) -> Option<Sentence> {
