@@ -35,10 +35,12 @@ bench-lanes-best-case|2|$program bench sessions/best-case.toml $lanes --record
 bench-lanes-pulse|2|$program bench sessions/pulse.dawproject $lanes --record
 bench-lanes-notes|2|$program bench sessions/notes.toml $lanes --record
 abreast|1|cargo bench --locked --workspace --bench abreast -- --record
+units|1|cargo bench --locked --workspace --bench units -- --record
 executors|4|$executors --mode paced --schedule dataflow,steal,critical,auto --blocks 1500 --record
 executors-awake|6|$executors --blocks 1500 --keep-awake yes --record
 together|2|$executors --together yes --record
 graph|3|cargo bench --locked --workspace --bench graph -- --record
+kernel-events|2|cargo bench --locked --workspace --bench kernel_events -- --record
 trace-page|2|cargo bench --locked --workspace --bench trace_page -- --record
 effects|2|cargo bench --locked --workspace --bench effects -- --record
 planning|3|cargo bench --locked --workspace --bench planning -- --record
@@ -48,11 +50,12 @@ disks-locate|2|cargo bench --locked --workspace --bench disks -- locate --record
 reads|3|comparison/reads/reads.py target --record
 render|6|comparison/render/render.py --record
 references|6|comparison/references/references.py ${HOCKET_SHARED:-../shared}/data/references --record
-cross-check|6|comparison/cross-check.sh --rounds 15 --record
+cross-check|6|comparison/cross-check.sh --rounds 12 --record
 voices|10|comparison/voices/voices.py --rounds 2 --seconds 2 --start 60 --step 60 --pair-blocks 1500 --record
 versions|15|comparison/versions/versions.py dbc3880 --rounds 30 --record
 comparison|4|cargo run --locked --release --manifest-path comparison/Cargo.toml -- --mode paced --blocks 1000 --record
 live|21|comparison/live/live.py --record
+clients|8|comparison/live/clients.py --record
 random-graphs|16|$executors --random 200 --seed 1 --record
 random-graphs-late|3|$hostile --random 30 --seed 1 --hostile late --record
 random-graphs-jumps|3|$executors --random 30 --seed 1 --hostile jumps --record
@@ -71,7 +74,7 @@ lab-kernel|8|kernel --time 7m
 lab-fileserver|11|fileserver --time 10m
 lab-guests|13|jvm openmp --time 12m
 lab-affinity-xz|5|affinity --time 4m --guest|xz -6kc out/sources.tar
-lab-affinity-7zz|6|affinity --time 5m --guest|7zz b 1 -md20
+lab-affinity-7zz|6|affinity --time 5m --guest|7zz b 1 -md18 -mmt2
 END
 }
 
@@ -125,8 +128,13 @@ lab_made() { # NAME WORDS GUEST
   "$program" lab report --records "$work/lab.sqlite" --pictures "$work/pictures"
   local id picture
   for id in "${words[@]}"; do
-    # With a guest, the run is another experiment, and two of the records are of it.
-    if [[ $id == --* || -n $3 ]]; then break; fi
+    # With a guest, the run is another experiment, and two of the records are of it: their pictures have the records' names.
+    if [ -n "$3" ]; then
+      picture=$work/pictures/affinity-guest.svg
+      if [ -e "$picture" ]; then mv "$picture" "docs/pictures/lab/${1#lab-}.svg"; fi
+      break
+    fi
+    if [[ $id == --* ]]; then break; fi
     for picture in "$work/pictures/$id".svg "$work/pictures/$id"-[0-9].svg; do
       if [ -e "$picture" ]; then mv "$picture" docs/pictures/lab/; fi
     done
@@ -154,10 +162,20 @@ made() { # NAME COMMAND
 # The lab's is no JSON, and has a page.
 make_lab() {
   if ! [[ lab-quick =~ $chosen ]]; then return; fi
-  local file=$results/lab-quick-$machine.sqlite
+  local file=$results/lab-quick-$machine.sqlite longer
+  longer=$(lab_records | awk -F'|' '$4 == "" { sub(/ --time.*/, "", $3); printf "%s ", $3 }')
   rm -f "$file"
   stage lab-quick "$program" lab run --quick --records "$file"
-  "$program" lab report --records "$file" --html "${file%.sqlite}.html"
+  "$program" lab report --records "$file" -o "${file%.sqlite}.html" --force
+  # The pictures of docs/lab.md, but for those of experiments that have a longer run of their own.
+  local work picture id
+  work=$(mktemp -d)
+  "$program" lab report --records "$file" --pictures "$work"
+  for picture in docs/pictures/lab/*.svg; do
+    id=$(basename "$picture" .svg)
+    if ! [[ " $longer " == *" ${id%-[0-9]} "* ]] && [ -e "$work/$id.svg" ]; then mv "$work/$id.svg" "$picture"; fi
+  done
+  rm -rf "$work"
 }
 
 run_logged records

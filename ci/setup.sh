@@ -47,6 +47,8 @@ has_browser() { have chromium || have chromium-browser || have google-chrome; }
 has_bus() { have dbus-daemon && have dbus-send; }
 has_rtkit() { [ -x /usr/libexec/rtkit-daemon ] || [ -x /usr/lib/rtkit/rtkit-daemon ]; }
 has_jackd() { have jackd && { compgen -G '/usr/lib/*/libjack.so.0' >/dev/null || compgen -G '/usr/lib*/libjack.so.0' >/dev/null; }; }
+has_pipewire() { have pipewire && have pw-cli; }
+has_pw_jack() { have pw-jack; }
 has_pkg_config() { have pkg-config; }
 has_jack_headers() { have pkg-config && pkg-config --exists jack; }
 has_asound() { compgen -G '/usr/lib/*/libasound.so.2' >/dev/null || compgen -G '/usr/lib*/libasound.so.2' >/dev/null; }
@@ -126,6 +128,8 @@ case "$level" in
     want dbus has_bus "asking the portal and RealtimeKit for rights is not tested"
     want rtkit has_rtkit "rights are not asked of the real RealtimeKit"
     want jackd2 has_jackd "nothing plays through a real sound server, neither an engine nor hocket play"
+    want pipewire has_pipewire "nothing plays through a real PipeWire"
+    want pipewire-jack has_pw_jack "nothing plays through a real PipeWire"
     want pkg-config has_pkg_config "the example host of JACK is not built"
     want libjack-jackd2-dev has_jack_headers "the example host of JACK is not built"
     want libasound2 has_asound "nothing plays through ALSA"

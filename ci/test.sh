@@ -18,6 +18,7 @@
 #   aarch64    the bits of effects on an emulated AArch64, and whether the engine compiles for it (`make test-aarch64`
 #              runs more); left out only where its tools cannot be installed
 #   examples   the example hosts, each a package of its own; the one for JACK where its headers are
+#   guests     the Maven projects of the lab's guest for the JVM; left out without Maven, or what it fetches
 #   comparison the package with the rivals: every executor leaves the same bits
 #   benches    each benchmark once, for its own checks, not for time
 #
@@ -46,6 +47,7 @@ main() {
   stage smt-vm ci/smt-vm/run.sh
   stage aarch64 ci/aarch64.sh brief
   stage examples ci/examples.sh
+  stage guests ci/guests.sh
   stage comparison ci/comparison.sh
   stage benches benches
 }

@@ -8,6 +8,8 @@
 # to FIFO; what is missing ends it with exit code 3. The server of tbench listens on every address, so it runs in a network of
 # its own. Figures mean something on a machine that does nothing else.
 set -euo pipefail
+# FILE is seen from where the caller is.
+caller=$PWD
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 for program in cyclictest hackbench perf stress-ng taskset setpriv unshare dbench tbench tbench_srv ip; do
@@ -21,4 +23,7 @@ built=$(cargo build --locked --release --bin cross-check --bench passes --messag
   sed -nE 's/.*"executable":"([^"]+)".*/\1/p')
 program=$(grep -E '/cross-check$' <<<"$built")
 passes=$(grep -E '/passes-[0-9a-f]+$' <<<"$built")
+cd "$caller"
+# A record names no folder outside of the repository.
+passes=./$(realpath --relative-to=. "$passes")
 exec "$program" --criterion "$passes" "$@"

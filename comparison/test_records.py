@@ -16,7 +16,8 @@ import records
 
 HERE = Path(__file__).resolve().parent
 # What each script needs besides; all are refused before they look for a program.
-SCRIPTS = {"voices": [], "versions": ["HEAD"], "reads": ["/"], "references": ["/"], "render": []}
+SCRIPTS = {"voices/voices": [], "versions/versions": ["HEAD"], "reads/reads": ["/"], "references/references": ["/"],
+           "render/render": [], "live/live": [], "live/clients": []}
 
 
 class Places(unittest.TestCase):
@@ -74,7 +75,7 @@ class Places(unittest.TestCase):
     def test_every_script_refuses_a_file_that_is_no_record(self):
         notes = self.file("notes.txt", "notes")
         for name, arguments in SCRIPTS.items():
-            script = [sys.executable, "-B", HERE / name / f"{name}.py", *arguments, "--record", notes]
+            script = [sys.executable, "-B", HERE / f"{name}.py", *arguments, "--record", notes]
             said = subprocess.run(script, capture_output=True, text=True, check=False)
             self.assertEqual(said.returncode, 2, said.stderr)
             for word in ("notes.txt", "nothing was changed", "--force"):

@@ -3,11 +3,12 @@
 
     comparison/live/live.py [--seconds 600] --record live.json
 
-1. The session plays through a server of this script's own, twice: alone, and beside processes that compute. Meanwhile
-   `cyclictest` wakes up once per period with the priority of the server's clients. The table shows how many blocks were
-   late or skipped, by cause, and how many of the loop's wake-ups came later than a block can begin: the deadline less the
-   median block time.
-2. CPU time of the program while the server's transport stands still, and with it the song.
+1. The session plays through a server of this script's own, twice: alone, and beside processes that compute. A session that
+   ends earlier plays in a loop, because silence would be no load. Meanwhile `cyclictest` wakes up once per period with the
+   priority of the server's clients. The table shows how many blocks were late or skipped, by cause and by whose fault, and
+   how many of the loop's wake-ups came later than a block can begin: the deadline less the median block time. It compares
+   both numbers.
+2. CPU time of the program while the server's transport stands still, and with it the song: from when the engine rests.
 3. The way there and back that `jack_iodelay` measures, without and with Hocket in it.
 
 An interval is that of a count (Poisson, exact) and holds in 95 of 100 cases, if wake-ups and blocks are late independently
@@ -29,6 +30,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -44,6 +46,8 @@ PERIOD_US = 1e6 * FRAMES / RATE_HZ
 # The server's own threads; its clients are five below.
 SERVER_PRIORITY = 70
 CLIENT_PRIORITY = SERVER_PRIORITY - 5
+# The engine leaves its blocks out ten seconds after the last sound (docs/live.md); some seconds more for the start.
+RESTS_AFTER_S = 15
 # The longest wake-up that the loop's histogram tells apart.
 HISTOGRAM_US = 20_000
 TOOLS = {"jackd": "jackd2", "jack_connect": "jackd2", "jack_iodelay": "jackd2", "jack_lsp": "jackd2",
@@ -51,13 +55,17 @@ TOOLS = {"jackd": "jackd2", "jack_connect": "jackd2", "jack_iodelay": "jackd2", 
 
 
 def main():
-    options = parse()
+    return run("live", parse(), measure, table)
+
+
+def run(name, options, measured, told):
+    """Measures, prints the table and writes the record; returns the exit code. For the scripts of this folder."""
     try:
-        record = measure(options)
+        record = measured(options)
     except (NotHere, OSError) as error:
-        print(f"live: {error}", file=sys.stderr)
+        print(f"{name}: {error}", file=sys.stderr)
         return 3
-    print(*table(record), sep="\n")
+    print(*told(record), sep="\n")
     if options.record:
         records.write(options.record, record)
     return 0
@@ -85,14 +93,10 @@ def positive(text):
 
 
 def measure(options):
-    missing = [f"{tool} (Debian: {package})" for tool, package in TOOLS.items() if not shutil.which(tool)]
-    if missing:
-        raise NotHere(f"missing: {', '.join(missing)}")
-    if not options.program.exists():
-        raise NotHere(f"{options.program} is not there; build it: cargo build --locked --release -p hocket")
+    need(TOOLS, options.program)
     started = now()
-    with Server() as server:
-        plays = [play(options, server, load) for load in (0, options.load)]
+    with Server() as server, looped(options.session) as session:
+        plays = [play(options, server, session, load) for load in (0, options.load)]
         stands = standing(options, server)
         delays = round_trips(options, server)
     return {
@@ -107,6 +111,15 @@ def measure(options):
         "standing": stands,
         "round_trips": delays,
     }
+
+
+def need(tools, program):
+    """Ends with what is missing, and what installs it."""
+    missing = [f"{tool} (Debian: {package})" for tool, package in tools.items() if not shutil.which(tool)]
+    if missing:
+        raise NotHere(f"missing: {', '.join(missing)}")
+    if not program.exists():
+        raise NotHere(f"{program} is not there; build it: cargo build --locked --release -p hocket")
 
 
 def now():
@@ -172,15 +185,59 @@ def busy(count):
             loop.wait()
 
 
-def play(options, server, load):
+@contextlib.contextmanager
+def looped(session):
+    """The session, or a copy of it that plays in a loop if it would end. Its files lie beside the copy, as links."""
+    text = session.read_text(encoding="utf-8")
+    content = tomllib.loads(text)
+    length_s = content["session"].get("length_s")
+    if length_s is None or "transport" in content:
+        yield session
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        for there in session.resolve().parent.iterdir():
+            if there.name != session.name:
+                (Path(folder) / there.name).symlink_to(there)
+        copy = Path(folder) / session.name
+        copy.write_text(f"{text}\n[transport]\nloop_from = 0\nloop_to = {length_s}\n", encoding="utf-8")
+        yield copy
+
+
+def play(options, server, session, load):
     seconds = options.seconds
     with busy(load):
-        loop = Loop(server.real_time, seconds)
-        playing = server.start(options.program, "play", options.session, "--device", "jack", "--connect", "no",
+        playing = server.start(options.program, "play", session, "--device", "jack", "--connect", "no",
                                "--length", seconds, "--json")
+        # Not while it loads, because the loop is to meet the same time as the blocks.
+        await_that("hocket", lambda: any(port.startswith("hocket:") for port in server.ports() or []), 120)
+        loop = Loop(server.real_time, seconds)
         told = json.loads(playing.communicate()[0])
         latencies = loop.end()
-    return {"load": load, "told": keep(told), "loop": latencies, "slack_us": slack_us(told)}
+    one = {"load": load, "told": keep(told), "loop": latencies, "slack_us": slack_us(told)}
+    return {**one, "compared": compared(one)}
+
+
+def compared(one):
+    """Misses of the session beside late wake-ups of the bare loop."""
+    told = one["told"]
+    late, wake_ups = later_than(one["loop"], one["slack_us"]), sum(one["loop"].values())
+    share = told["blocks"] / max(told["blocks"] + wake_ups, 1)
+    return {
+        "misses": told["misses"], "ours": told["whose"]["ours"], "late_wake_ups": late, "wake_ups": wake_ups,
+        "chance": at_least(told["misses"], told["misses"] + late, share),
+    }
+
+
+def at_least(count, of_all, share):
+    """How likely so many or more of all incidents are the session's, if both are late equally often."""
+    if count == 0 or not 0 < share < 1:
+        return 1.0
+
+    def log_chance(n):
+        ways = math.lgamma(of_all + 1) - math.lgamma(n + 1) - math.lgamma(of_all - n + 1)
+        return ways + n * math.log(share) + (of_all - n) * math.log(1 - share)
+
+    return min(1.0, math.fsum(math.exp(log_chance(n)) for n in range(count, of_all + 1)))
 
 
 class Loop:
@@ -205,7 +262,7 @@ class Loop:
 
 
 # Of what a play tells, as it tells it.
-KEPT = ["blocks", "late", "skipped", "causes", "unexplained", "xruns", "deadline_ns", "duration_ns", "lateness_ns", "ready_ns",
+KEPT = ["blocks", "misses", "late", "skipped", "whose", "causes", "unexplained", "xruns", "deadline_ns", "duration_ns", "lateness_ns", "ready_ns",
         "threads", "workers", "schedule", "sibling", "wait", "latency"]
 
 
@@ -223,19 +280,19 @@ def later_than(latencies, us):
 
 
 def standing(options, server, seconds=20):
-    """CPU time while the song stands still."""
+    """CPU time while the song stands still, and the engine rests."""
     playing = server.start(options.program, "play", options.session, "--device", "jack", "--connect", "no",
                            "--transport", "jack", "--headless")
     try:
         await_that("hocket", lambda: any(port.startswith("hocket") for port in server.ports() or []))
-        time.sleep(2)
+        time.sleep(RESTS_AFTER_S)
         before, begun = cpu_seconds(playing.pid), time.monotonic()
         time.sleep(seconds)
         used, passed = cpu_seconds(playing.pid) - before, time.monotonic() - begun
     finally:
         playing.send_signal(signal.SIGINT)
         playing.communicate()
-    return {"cpu_s": used, "seconds": passed}
+    return {"cpu_s": used, "seconds": passed, "after_s": RESTS_AFTER_S}
 
 
 def cpu_seconds(pid):
@@ -300,15 +357,26 @@ def table(record):
     yield f'{record["session"]}: blocks of {FRAMES} frames at {RATE_HZ} Hz, {record["seconds"]} s each, {kind}'
     for one in record["plays"]:
         told, load = one["told"], one["load"]
-        late, all_of_loop = later_than(one["loop"], one["slack_us"]), sum(one["loop"].values())
+        both = one["compared"]
+        late, all_of_loop = both["late_wake_ups"], both["wake_ups"]
         yield f"\nbeside {load} processes that compute" if load else "\nalone"
         yield f'  hocket        {told["late"]:6} of {told["blocks"]} blocks late {interval(told["late"])}, {told["skipped"]} skipped'
         causes = ", ".join(f"{count} {cause}" for cause, count in sorted((told["causes"] or {}).items()) if count)
         yield f'                {causes or "no cause to tell"}; {told["unexplained"]} unexplained; xruns: {json.dumps(told["xruns"])}'
+        yield f'                whose: {", ".join(f"{count} {party}" for party, count in told["whose"].items())}'
         yield f'  bare loop     {late:6} of {all_of_loop} wake-ups later than {one["slack_us"]:.0f} us {interval(late)}'
+        yield f'  {verdict(both)}'
     stands, trips = record["standing"], record["round_trips"]
     yield f'\nstanding still: {100 * stands["cpu_s"] / stands["seconds"]:.2f} % of a CPU'
     yield f'there and back: {trips["direct_frames"]:.0f} frames by a cable, {trips["through_frames"]:.0f} through Hocket'
+
+
+def verdict(both):
+    if both["misses"] <= both["late_wake_ups"]:
+        return f'{both["misses"]} misses: no more than the bare loop has late wake-ups'
+    chance = 100 * both["chance"]
+    return (f'{both["misses"]} misses against {both["late_wake_ups"]} late wake-ups of the bare loop; by chance alone, so many '
+            f'come in {chance:.1f} of 100 such runs')
 
 
 def interval(count):

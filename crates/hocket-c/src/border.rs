@@ -23,7 +23,9 @@ pub(crate) unsafe fn told<T>(
     if let Some(place) = unsafe { error.as_mut() } {
         *place = match &outcome {
             Ok(_) => std::ptr::null_mut(),
-            Err(failure) => Box::into_raw(Box::new(Error::new(failure))),
+            Err(failure) => {
+                Box::into_raw(Box::new(Error::new(failure.status, c_text(&failure.text))))
+            }
         };
     }
     outcome.map_err(|failure| failure.status)

@@ -2,9 +2,6 @@
 
 use std::ffi::{CString, c_char};
 
-use crate::border::c_text;
-use crate::failure::Failure;
-
 /// How a call ended.
 #[repr(i32)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,8 +29,8 @@ pub struct Error {
 }
 
 impl Error {
-    pub(crate) fn new(failure: &Failure) -> Error {
-        Error { status: failure.status, text: c_text(&failure.text) }
+    pub(crate) fn new(status: Status, text: CString) -> Error {
+        Error { status, text }
     }
 }
 

@@ -45,6 +45,8 @@ pub(crate) struct Devices<'a, 'r> {
 pub(crate) const MAX_PARTS: usize = 1_000_000;
 /// The bands of one `eq`.
 const BANDS: usize = 4;
+/// A gate of at least this ratio is a switch: 100 % of a share, of which [`Quantity::Ratio`] leaves out the last hundredth.
+const SWITCH_RATIO: f64 = 99.9;
 
 impl<'a> Devices<'a, '_> {
     /// The chain of a channel.
@@ -68,6 +70,7 @@ impl<'a> Devices<'a, '_> {
             "Equalizer" if self.knows(&["eq", "gain"]) => self.equalizer(device, chain),
             "Compressor" if self.knows(&["compressor", "gain"]) => self.compressor(device, chain),
             "Limiter" if self.knows(&["limiter", "gain"]) => self.limiter(device, chain),
+            "NoiseGate" if self.knows(&["gate"]) => self.noise_gate(device, chain),
             tag => {
                 self.replace(device, tag, chain);
                 Ok(())
@@ -235,6 +238,32 @@ impl<'a> Devices<'a, '_> {
         Ok(())
     }
 
+    fn noise_gate(&mut self, device: &Element<'a>, chain: &mut Chain<'a>) -> Read<()> {
+        let first = chain.effects.len();
+        let named = [
+            ("Threshold", "threshold_db", Quantity::Gain),
+            ("Range", "range_db", Quantity::Gain),
+            ("Attack", "attack_ms", Quantity::Time),
+            ("Release", "release_ms", Quantity::Time),
+        ];
+        // The format knows one threshold. Without the usual hold, a gate would close at every zero of a wave.
+        self.one(device, "gate", &named, &[("hysteresis_db", 0.0)], chain)?;
+        if let Some(ratio) = child(device, "Ratio")
+            && self.is_gradual(&ratio)?
+        {
+            let fate = "is left out: the gate closes by its whole range";
+            self.remarks.add(&ratio, "the ratio of a noise gate", fate);
+        }
+        self.switch(device, first, chain);
+        Ok(())
+    }
+
+    /// Whether a gate of this ratio closes the less, the nearer a level is to the threshold.
+    fn is_gradual(&self, ratio: &Element<'a>) -> Read<bool> {
+        let raw = self.xml.number_or_infinity(ratio, "value")?;
+        Ok(raw.is_some_and(|raw| Quantity::Ratio.convert(ratio).value(raw) < SWITCH_RATIO))
+    }
+
     /// One effect with parameters by name.
     fn one(
         &mut self,
@@ -303,8 +332,9 @@ impl<'a> Devices<'a, '_> {
         let Some(raw) = self.xml.number_or_infinity(&given, "value")? else {
             return Ok(usual as f32);
         };
-        let (value, is_outside) = within(spec, quantity.convert(&given).value(raw));
-        if is_outside {
+        let converted = quantity.convert(&given).value(raw);
+        let (value, is_outside) = within(spec, converted);
+        if is_outside && !is_silence(spec, quantity, converted) {
             let what = format!("{} is beyond the range of {}: it", called(&given), spec.name);
             self.remarks.add(&given, what, "is held at its end");
         }
@@ -327,6 +357,12 @@ impl<'a> Devices<'a, '_> {
 pub(crate) fn too_many(xml: &Xml<'_>, at: &Element<'_>) -> SessionError {
     let cause = format!("up to here the project has {MAX_PARTS} strips, clips, effects and sends");
     xml.error(at, cause, "split the project")
+}
+
+/// Whether the value is silence, as the lowest value of the parameter is.
+fn is_silence(spec: &ParamSpec, quantity: Quantity, value: f64) -> bool {
+    let ends_in_silence = matches!(&*spec.name, "gain_db" | "range_db");
+    ends_in_silence && quantity == Quantity::Gain && value == f64::NEG_INFINITY
 }
 
 fn is_enabled(device: &Element<'_>) -> bool {

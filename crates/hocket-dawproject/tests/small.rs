@@ -315,8 +315,14 @@ fn devices_become_effects_and_plug_ins_are_told() {
     let session = &imported.loaded.session;
     let chain = &session.tracks[0].strip.chain;
     let kinds: Vec<(&str, bool)> = chain.iter().map(|e| (e.kind.as_str(), e.bypass)).collect();
-    let expected =
-        [("eq", false), ("eq", false), ("gain", false), ("compressor", true), ("limiter", false)];
+    let expected = [
+        ("eq", false),
+        ("eq", false),
+        ("gain", false),
+        ("compressor", true),
+        ("gate", false),
+        ("limiter", false),
+    ];
     assert_eq!(kinds, expected);
     // Four sections of eighth order, and the bell in the second effect.
     assert!(
@@ -327,13 +333,53 @@ fn devices_become_effects_and_plug_ins_are_told() {
     assert_eq!(chain[1].values[4], 0.0, "the other bands are off");
     assert_eq!(chain[2].values, [3.0]);
     assert_eq!(&chain[3].values[..4], &[-12.0, 2.0, 0.0, 20.0]);
-    assert_eq!(chain[4].values[1], -2.0);
-    assert_eq!(imported.replaced, 2);
+    assert_eq!(chain[5].values[1], -2.0);
+    assert_eq!(imported.replaced, 1);
     // The frequency moves all four sections, and the switch both equalisers and the gain.
     let lanes = session.automation.len();
     assert_eq!(lanes, 4 + 3, "{:?}", session.automation);
     let all = imported.remarks.join("\n");
-    for word in ["VST3 plug-in 'Some Reverb'", "noise gate", "beyond the range"] {
+    for word in ["VST3 plug-in 'Some Reverb'", "beyond the range"] {
+        assert!(all.contains(word), "{word}: {all}");
+    }
+}
+
+#[test]
+fn a_noise_gate_becomes_a_gate_without_hysteresis() {
+    let devices = "<Devices>\
+        <NoiseGate deviceName=\"G\" deviceRole=\"audioFX\"><Enabled value=\"false\" id=\"on\"/>\
+          <Attack unit=\"seconds\" value=\"0.002\"/><Range unit=\"decibel\" value=\"-inf\" id=\"r\"/>\
+          <Ratio unit=\"percent\" value=\"100\"/><Release unit=\"seconds\" value=\"0.05\"/>\
+          <Threshold unit=\"linear\" value=\"0.1\"/></NoiseGate>\
+        <NoiseGate deviceName=\"H\" deviceRole=\"audioFX\"><Ratio unit=\"percent\" value=\"60\" id=\"q\"/>\
+          <Threshold unit=\"decibel\" value=\"-33\"/></NoiseGate></Devices>";
+    let structure = ONE.replacen("role=\"regular\">", &format!("role=\"regular\">{devices}"), 1);
+    let inside = "<Points unit=\"linear\"><Target parameter=\"r\"/><RealPoint time=\"0\" value=\"0\"/>\
+        <RealPoint time=\"4\" value=\"0.1\"/></Points>\
+        <Points><Target parameter=\"on\"/><BoolPoint time=\"0\" value=\"false\"/><BoolPoint time=\"4\" value=\"true\"/></Points>\
+        <Points unit=\"percent\"><Target parameter=\"q\"/><RealPoint time=\"0\" value=\"60\"/></Points>";
+    let imported = Made::project(&song(&structure, &lanes(inside))).read();
+    let session = &imported.loaded.session;
+    let chain = &session.tracks[0].strip.chain;
+    let gates: Vec<(&str, bool)> = chain.iter().map(|e| (e.kind.as_str(), e.bypass)).collect();
+    assert_eq!(gates, [("gate", true), ("gate", false)]);
+    let check = |values: &[f32], expected: [f32; 6]| {
+        let near = |(value, expected): (&f32, f32)| (value - expected).abs() < 1e-4;
+        assert!(values.iter().zip(expected).all(near), "{values:?} for {expected:?}");
+        assert_eq!(values.len(), expected.len());
+    };
+    // Threshold, range, attack, hold, release, hysteresis.
+    check(&chain[0].values, [-20.0, -96.0, 2.0, 20.0, 50.0, 0.0]);
+    check(&chain[1].values, [-33.0, -60.0, 1.0, 20.0, 100.0, 0.0]);
+    let gate = hocket_plan::session::EffectAt { strip: StripId::Track(0), index: 0 };
+    let range = session.lane(LaneTarget::Param(gate, 1)).expect("a lane");
+    let values: Vec<f64> = range.points.iter().map(|point| point.value).collect();
+    assert!((values[0] + 96.0).abs() < 1e-4 && (values[1] + 20.0).abs() < 1e-4, "{values:?}");
+    assert!(session.lane(LaneTarget::Bypass(gate)).is_some());
+    assert_eq!((session.automation.len(), imported.replaced), (2, 0));
+    let all = imported.remarks.join("\n");
+    assert_eq!(imported.remarks.len(), 2, "{all}");
+    for word in ["the ratio of a noise gate is left out", "automation of"] {
         assert!(all.contains(word), "{word}: {all}");
     }
 }

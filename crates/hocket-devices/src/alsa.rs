@@ -149,6 +149,12 @@ impl Alsa {
         self.capture.is_some()
     }
 
+    /// Whether periods are copied straight into the card's buffer (`mmap`). Where a plug-in of ALSA is between, the system is
+    /// called for each transfer.
+    pub fn is_mapped(&self) -> bool {
+        self.playback.is_mapped()
+    }
+
     /// The same with so many channels. Periods have the length that the session was prepared for.
     fn reopen(&mut self, stream: Stream, channels: u32) -> Result<Pcm, AlsaError> {
         let Format { rate_hz, frames } = self.format();
@@ -273,5 +279,22 @@ impl<O: BlockObserver> Device<O> for Alsa {
 impl std::fmt::Debug for Alsa {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Alsa").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_converts_nothing_is_mapped_and_a_plug_in_is_not() {
+        for (pcm, mapped) in [("null", true), ("plug:null", false)] {
+            let pcm = pcm.to_owned();
+            match Alsa::open(AlsaOptions { pcm, rate_hz: 48_000, frames: 256, periods: 2 }) {
+                Ok(card) => assert_eq!(card.is_mapped(), mapped, "{card:?}"),
+                Err(AlsaError::Library(why)) => println!("SKIPPED ALSA's null: {why}"),
+                Err(error) => panic!("{error}"),
+            }
+        }
     }
 }

@@ -608,11 +608,12 @@ impl<O: BlockObserver> Device<O> for Jack<O> {
             // A whole cycle, in which the clock is stopped. A server that ends meanwhile stops it, too.
             let _ = self.await_cycles(CYCLES_TO_STOP);
         }
-        let xruns = player.attribution.end(monotonic_ns(), self.client.events().xruns());
+        let (xruns, last) = player.attribution.end(monotonic_ns(), self.client.events().xruns());
         let report = following.report();
         let protection = following.others.summary();
         let threads = threads(&following, report);
-        let (engine, observer) = (player.engine, player.observer);
+        let (engine, mut observer) = (player.engine, player.observer);
+        last.iter().for_each(|xrun| observer.xrun(xrun));
         Ok(Played { engine, observer, end, threads, protection, xruns: Some(xruns) })
     }
 }

@@ -44,7 +44,7 @@ pub use jack::{ClockFollowed, ClockSent, Connect, Jack, JackError, JackOptions, 
 pub use latency::Latency;
 use period::joined;
 pub use virtual_device::Virtual;
-pub use xruns::Xruns;
+pub use xruns::{LateCycle, Xrun, XrunFault, Xruns};
 
 /// Something that asks an engine for blocks and takes the sound. `O` takes notes of each block.
 pub trait Device<O: BlockObserver> {
@@ -94,6 +94,12 @@ pub trait BlockObserver: Send + 'static {
     ///
     /// Thread: leader, between blocks. No allocation, lock or system call.
     fn period(&mut self, _times: &BlockTimes) {}
+
+    /// The server or the card has reported an xrun. Comes after the period in which the leader learned of it, and once more
+    /// behind the last one.
+    ///
+    /// Thread: leader, between blocks, or control after the last one. No allocation, lock or system call.
+    fn xrun(&mut self, _xrun: &Xrun) {}
 }
 
 /// Rate and block length.

@@ -19,11 +19,54 @@ impl Xruns {
     pub fn total(&self) -> u64 {
         self.ours + self.server + self.unknown
     }
+
+    fn of(&mut self, fault: XrunFault) -> &mut u64 {
+        match fault {
+            XrunFault::Ours => &mut self.ours,
+            XrunFault::Server => &mut self.server,
+            XrunFault::Unknown => &mut self.unknown,
+        }
+    }
+}
+
+/// An xrun, when the leader learns of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Xrun {
+    /// How many the server has reported since the last one.
+    pub count: u64,
+    /// The end of the cycle in which the leader learned of it, on the monotonic clock.
+    pub at_ns: u64,
+    /// Whose fault it was, as far as cycles show it.
+    pub fault: XrunFault,
+    /// The late cycle that it is put down to; `None`: all ended in time.
+    pub cycle: Option<LateCycle>,
+}
+
+/// A cycle that ended after its deadline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LateCycle {
+    /// Its last block, as the engine counts.
+    pub block: u64,
+    /// By how much it was late.
+    pub late_ns: u64,
+}
+
+/// Whose fault an xrun was, as far as the cycles of this client show it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum XrunFault {
+    /// As [`Xruns::ours`].
+    Ours,
+    /// As [`Xruns::server`].
+    Server,
+    /// As [`Xruns::unknown`].
+    Unknown,
 }
 
 /// One cycle of the server, as this client saw it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Took {
+    /// The engine's number of its last block.
+    pub block: u64,
     /// When the cycle was due, on the monotonic clock.
     pub due_ns: u64,
     /// From then to the call.
@@ -36,27 +79,33 @@ pub(crate) struct Took {
 
 impl Took {
     /// Whose fault it is if this cycle causes an xrun; `None`: it ended in time.
-    fn fault(&self) -> Option<Fault> {
-        if self.lateness_ns + self.duration_ns <= self.period_ns {
+    fn fault(&self) -> Option<XrunFault> {
+        if self.late_ns() == 0 {
             return None;
         }
         let too_slow = self.duration_ns > self.period_ns;
         let called_in_time = self.lateness_ns <= self.period_ns / 2;
-        Some(if too_slow || called_in_time { Fault::Ours } else { Fault::Unknown })
+        Some(if too_slow || called_in_time { XrunFault::Ours } else { XrunFault::Unknown })
+    }
+
+    fn late_ns(&self) -> u64 {
+        (self.lateness_ns + self.duration_ns).saturating_sub(self.period_ns)
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fault {
-    Ours,
-    Unknown,
+/// The last late cycle.
+#[derive(Debug, Clone, Copy)]
+struct Last {
+    fault: XrunFault,
+    /// When it ended.
+    at_ns: u64,
+    cycle: LateCycle,
 }
 
 /// Attributes what the server reports. Thread: leader; allocates nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Attribution {
-    /// The last late cycle, and when it ended.
-    last: Option<(Fault, u64)>,
+    last: Option<Last>,
     /// When the last cycle that was ours ended, unless one has ended in time since.
     ours_ns: Option<u64>,
     /// Reports that are counted.
@@ -70,20 +119,22 @@ impl Attribution {
         Attribution { counted: reported, ..Attribution::default() }
     }
 
-    /// A cycle is over. `reported`: what the server has reported since the client was opened.
-    pub(crate) fn note(&mut self, took: Took, reported: u64) {
+    /// A cycle is over. `reported`: what the server has reported since the client was opened. Returns what is new.
+    pub(crate) fn note(&mut self, took: Took, reported: u64) -> Option<Xrun> {
         let now_ns = took.due_ns + took.lateness_ns + took.duration_ns;
         match took.fault() {
             None => self.ours_ns = None,
-            Some(Fault::Ours) => {
-                (self.last, self.ours_ns) = (Some((Fault::Ours, now_ns)), Some(now_ns));
-            }
-            Some(Fault::Unknown) => {
-                let fault = if self.is_behind_ours(now_ns) { Fault::Ours } else { Fault::Unknown };
-                self.last = Some((fault, now_ns));
+            Some(mut fault) => {
+                if fault == XrunFault::Ours {
+                    self.ours_ns = Some(now_ns);
+                } else if self.is_behind_ours(now_ns) {
+                    fault = XrunFault::Ours;
+                }
+                let cycle = LateCycle { block: took.block, late_ns: took.late_ns() };
+                self.last = Some(Last { fault, at_ns: now_ns, cycle });
             }
         }
-        self.count(now_ns, reported);
+        self.count(now_ns, reported)
     }
 
     /// Whether a cycle was called late because the one before it, which was ours, took too long.
@@ -91,22 +142,20 @@ impl Attribution {
         self.ours_ns.is_some_and(|at_ns| now_ns.saturating_sub(at_ns) <= NOTICE_NS)
     }
 
-    fn count(&mut self, now_ns: u64, reported: u64) {
-        let new = reported.saturating_sub(self.counted);
+    fn count(&mut self, now_ns: u64, reported: u64) -> Option<Xrun> {
+        let count = reported.saturating_sub(self.counted);
         self.counted = reported;
-        let recent = self.last.filter(|(_, at_ns)| now_ns.saturating_sub(*at_ns) <= NOTICE_NS);
-        let counter = match recent {
-            Some((Fault::Ours, _)) => &mut self.xruns.ours,
-            Some((Fault::Unknown, _)) => &mut self.xruns.unknown,
-            None => &mut self.xruns.server,
-        };
-        *counter += new;
+        let last = self.last.filter(|last| now_ns.saturating_sub(last.at_ns) <= NOTICE_NS);
+        let fault = last.map_or(XrunFault::Server, |last| last.fault);
+        *self.xruns.of(fault) += count;
+        let cycle = last.map(|last| last.cycle);
+        (count > 0).then_some(Xrun { count, at_ns: now_ns, fault, cycle })
     }
 
     /// With what was `reported` after the last cycle.
-    pub(crate) fn end(mut self, now_ns: u64, reported: u64) -> Xruns {
-        self.count(now_ns, reported);
-        self.xruns
+    pub(crate) fn end(mut self, now_ns: u64, reported: u64) -> (Xruns, Option<Xrun>) {
+        let last = self.count(now_ns, reported);
+        (self.xruns, last)
     }
 }
 
@@ -117,16 +166,28 @@ mod tests {
     const PERIOD_NS: u64 = 1_000_000;
 
     fn took(at: u64, lateness_ns: u64, duration_ns: u64) -> Took {
-        Took { due_ns: at * PERIOD_NS, lateness_ns, duration_ns, period_ns: PERIOD_NS }
+        Took { block: at, due_ns: at * PERIOD_NS, lateness_ns, duration_ns, period_ns: PERIOD_NS }
     }
 
     /// One report after the last of these cycles.
     fn attributed(cycles: &[Took]) -> Xruns {
         let mut all = Attribution::since(7);
         let (last, before) = cycles.split_last().unwrap();
-        before.iter().for_each(|cycle| all.note(*cycle, 7));
-        all.note(*last, 8);
-        all.end(u64::MAX, 8)
+        assert!(before.iter().all(|cycle| all.note(*cycle, 7).is_none()));
+        assert_eq!(all.note(*last, 8).map(|xrun| xrun.count), Some(1));
+        all.end(u64::MAX, 8).0
+    }
+
+    #[test]
+    fn an_xrun_names_the_late_cycle_that_it_is_put_down_to() {
+        let mut all = Attribution::since(0);
+        assert_eq!(all.note(took(1, 0, 1_200_000), 0), None);
+        let xrun = all.note(took(2, 0, 10), 1).expect("a report");
+        let cycle = LateCycle { block: 1, late_ns: 200_000 };
+        assert_eq!((xrun.fault, xrun.cycle), (XrunFault::Ours, Some(cycle)));
+        assert_eq!(xrun.at_ns, 2 * PERIOD_NS + 10);
+        let later = all.note(took(900, 0, 10), 3).expect("two reports");
+        assert_eq!((later.count, later.fault, later.cycle), (2, XrunFault::Server, None));
     }
 
     #[test]
@@ -167,7 +228,9 @@ mod tests {
 
     #[test]
     fn reports_from_before_and_after_the_cycles_count_right() {
-        assert_eq!(Attribution::since(5).end(0, 5).total(), 0);
-        assert_eq!(Attribution::since(5).end(0, 7).total(), 2);
+        let (none, nothing) = Attribution::since(5).end(0, 5);
+        assert_eq!((none.total(), nothing), (0, None));
+        let (two, xrun) = Attribution::since(5).end(0, 7);
+        assert_eq!((two.total(), xrun.map(|xrun| xrun.count)), (2, Some(2)));
     }
 }

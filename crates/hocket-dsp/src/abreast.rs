@@ -14,6 +14,7 @@
 //! - Most of a limiter's work is looking up past frames. Wider registers made it 1.1 to 1.4 times as fast.
 //! - Gain, pan and faders only move memory.
 //! - Reverbs and delays wait for memory, not for themselves. In a reverb, lines fill the registers already.
+//! - A noise gate was not tried.
 //!
 //! # Nobody owns anything
 //! The processors keep their state. [`process`] borrows two of them for a block, and copies what a segment needs into

@@ -2,7 +2,7 @@
 
 use crate::Processor;
 use crate::effects;
-use crate::segment::{Effect, Segmented};
+use crate::segment::{SegmentEffect, Segmented};
 
 /// One parameter of a kind.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -74,7 +74,7 @@ impl Kind {
         self.params.iter().position(|known| known.name == param)
     }
 
-    const fn of<E: Effect>(
+    const fn of<E: SegmentEffect>(
         name: &'static str,
         summary: &'static str,
         flops_per_frame: fn(&[f32], u32) -> f64,
@@ -95,7 +95,7 @@ impl Kind {
     }
 }
 
-fn build<E: Effect>(values: &[f32], sample_rate_hz: u32) -> Box<dyn Processor> {
+fn build<E: SegmentEffect>(values: &[f32], sample_rate_hz: u32) -> Box<dyn Processor> {
     Box::new(Segmented::<E>::new(values, sample_rate_hz))
 }
 
@@ -142,6 +142,12 @@ static KINDS: &[Kind] = &[
         "Looks ahead and lets no sample pass the ceiling.",
         effects::limiter::flops,
     ),
+    Kind::of::<effects::gate::Gate>(
+        "gate",
+        "Noise gate: makes quieter what is below a threshold; listens to the side chain where one is connected.",
+        effects::gate::flops,
+    )
+    .with_side_chain(),
     Kind::of::<effects::amp::Amp>(
         "amp",
         "Guitar amplifier: two driven stages at a multiple of the sample rate, tone stack and cabinet.",

@@ -1,8 +1,11 @@
 //! Decibels, linear gains and the pan law.
 
-use std::f64::consts::{FRAC_PI_4, LN_10, SQRT_2};
+use std::f64::consts::{FRAC_PI_4, LN_10, LOG2_10, SQRT_2};
 
 use crate::math;
+
+/// Decibels in a factor of two.
+pub(crate) const DB_PER_OCTAVE: f32 = (20.0 / LOG2_10) as f32;
 
 /// The linear gain of `db` decibels: 1 at 0 dB, 0 at minus infinity.
 ///

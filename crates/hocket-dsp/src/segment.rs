@@ -1,6 +1,6 @@
 //! Cuts blocks into segments, so that the output does not depend on how blocks were cut.
 //!
-//! An effect implements [`Effect`]; [`Segmented`] makes a [`Processor`] of it. It splits each block
+//! An effect implements [`SegmentEffect`]; [`Segmented`] makes a [`Processor`] of it. It splits each block
 //! 1. at the frames of events, also of received ones, which are applied exactly there, and
 //! 2. at control points: after each event, and [`CONTROL_FRAMES`] after the last control point.
 //!
@@ -21,7 +21,7 @@ use crate::kinds::Param;
 pub const CONTROL_FRAMES: usize = 32;
 
 /// What an effect has to say; see the module.
-pub trait Effect: Send + 'static {
+pub trait SegmentEffect: Send + 'static {
     /// Its parameters; `set` gets indices into this table.
     const PARAMS: &'static [Param];
 
@@ -32,7 +32,7 @@ pub trait Effect: Send + 'static {
     fn set(&mut self, index: usize, value: f32);
 
     /// Takes a note or a message of the event input, where it has one. Changes of parameters go to
-    /// [`Effect::set`].
+    /// [`SegmentEffect::set`].
     fn hear(&mut self, event: &EventKind) {
         let _ = event;
     }
@@ -86,14 +86,14 @@ pub struct Segmented<E> {
     due: bool,
 }
 
-impl<E: Effect> Segmented<E> {
+impl<E: SegmentEffect> Segmented<E> {
     /// Builds an effect. Values that are missing or not numbers become defaults, values out of
     /// range are clamped.
     pub fn new(values: &[f32], sample_rate_hz: u32) -> Segmented<E> {
         Segmented::with(values, sample_rate_hz, E::new)
     }
 
-    /// The same of an effect that needs more than values: `make` is called once, as [`Effect::new`] would be.
+    /// The same of an effect that needs more than values: `make` is called once, as [`SegmentEffect::new`] would be.
     pub fn with(
         values: &[f32],
         sample_rate_hz: u32,
@@ -184,7 +184,7 @@ impl<'e> Ahead<'e> {
 }
 
 /// A block, segment by segment. [`Processor::process`] does this for one effect, [`crate::abreast`] for several.
-impl<E: Effect> Segmented<E> {
+impl<E: SegmentEffect> Segmented<E> {
     /// Begins the segment at frame `at`: applies its events and comes to a control point where one is due. Returns
     /// where it ends at the latest.
     pub(crate) fn begin(&mut self, at: usize, ahead: &mut Ahead<'_>) -> usize {
@@ -215,7 +215,7 @@ impl<E: Effect> Segmented<E> {
     }
 }
 
-impl<E: Effect> Processor for Segmented<E> {
+impl<E: SegmentEffect> Processor for Segmented<E> {
     fn process(&mut self, block: &mut Block<'_>) {
         let mut ahead = Ahead::of(block);
         let mut at = 0;
@@ -274,7 +274,7 @@ mod tests {
         since: usize,
     }
 
-    impl Effect for Probe {
+    impl SegmentEffect for Probe {
         const PARAMS: &'static [Param] = &[
             Param::new("level", "What is written.", 0.0, 10.0, 1.0),
             Param::new("built", "Cannot change.", 0.0, 1.0, 0.0).fixed(),

@@ -105,10 +105,21 @@ fn every_kind_behind_a_bypass_that_is_switched() {
 }
 
 #[test]
-fn a_keyed_compressor() {
-    let key = stereo_noise(FRAMES, 99);
-    let kind = common::known("compressor");
-    check("keyed", || (kind.build)(&kind.defaults(), 48_000), Some(&key), &moves(kind));
+fn every_kind_that_listens_to_a_key() {
+    let mut key = stereo_noise(FRAMES, 99);
+    key.left[1000..4500].fill(0.0);
+    key.right[1000..4500].fill(0.0);
+    let listen: Vec<&Kind> = kinds().iter().filter(|kind| kind.side_chain).collect();
+    assert_eq!(listen.iter().map(|kind| kind.name).collect::<Vec<_>>(), ["compressor", "gate"]);
+    for kind in listen {
+        check(kind.name, || (kind.build)(&kind.defaults(), 48_000), Some(&key), &moves(kind));
+        let build = || -> Box<dyn Processor> {
+            let inner = (kind.build)(&kind.defaults(), 48_000);
+            Box::new(Bypass::new(inner, 48_000, false))
+        };
+        let switches = [event(1200, Bypass::PARAM, 1.0), event(3100, Bypass::PARAM, 0.0)];
+        check(kind.name, build, Some(&key), &switches);
+    }
 }
 
 #[test]

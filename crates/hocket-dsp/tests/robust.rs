@@ -106,7 +106,7 @@ fn bad_samples_do_not_outlive_a_reset() {
 
 #[test]
 fn memoryless_kinds_recover_from_bad_samples_by_themselves() {
-    for name in ["gain", "pan", "compressor", "limiter"] {
+    for name in ["gain", "pan", "compressor", "limiter", "gate"] {
         let mut processor = default_of(known(name), 48_000);
         let mut poison = stereo_noise(600, 7);
         poison.left[100] = f32::NAN;
@@ -147,6 +147,7 @@ fn moved_parameters_do_not_click() {
         ("compressor", "threshold_db", -50.0),
         ("compressor", "makeup_db", 12.0),
         ("limiter", "ceiling_db", -20.0),
+        ("gate", "threshold_db", 0.0),
         ("limiter", "input_db", 12.0),
         ("amp", "level_db", 0.0),
         ("amp", "treble", 0.0),

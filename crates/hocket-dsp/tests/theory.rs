@@ -379,6 +379,216 @@ fn a_limited_peak_is_approached_smoothly() {
     assert!(before.windows(2).map(step).fold(0.0, f32::max) < 0.01);
 }
 
+// ---- Gate ----
+
+/// A gate by its definition in docs/effects.md, in double precision: the gain of each frame in decibels.
+struct Definition {
+    threshold_db: f64,
+    range_db: f64,
+    attack_ms: f64,
+    hold_ms: f64,
+    release_ms: f64,
+    hysteresis_db: f64,
+}
+
+impl Definition {
+    fn settings(&self) -> [(&'static str, f32); 6] {
+        [
+            ("threshold_db", self.threshold_db as f32),
+            ("range_db", self.range_db as f32),
+            ("attack_ms", self.attack_ms as f32),
+            ("hold_ms", self.hold_ms as f32),
+            ("release_ms", self.release_ms as f32),
+            ("hysteresis_db", self.hysteresis_db as f32),
+        ]
+    }
+
+    fn gains_db(&self, key: &Stereo, rate_hz: u32) -> Vec<f64> {
+        let frames = |ms: f64| (ms * f64::from(rate_hz) / 1000.0).round();
+        let (mut is_open, mut quiet, mut way) = (false, 0.0, 0.0f64);
+        let gain = |n: usize| {
+            let level_db = db(f64::from(key.left[n].abs().max(key.right[n].abs())));
+            let least_db = self.threshold_db - if is_open { self.hysteresis_db } else { 0.0 };
+            quiet = if level_db >= least_db { 0.0 } else { quiet + 1.0 };
+            is_open = quiet == 0.0 || is_open && quiet <= frames(self.hold_ms);
+            way += match is_open {
+                true => 1.0 / frames(self.attack_ms).max(1.0),
+                false => -1.0 / frames(self.release_ms).max(1.0),
+            };
+            // A way of whole frames ends at its end, whatever sums of thirds round to.
+            way = if way > 1.0 - 1e-9 { 1.0 } else { way };
+            way = if way < 1e-9 { 0.0 } else { way };
+            self.range_db * (1.0 - way)
+        };
+        (0..key.frames()).map(gain).collect()
+    }
+}
+
+/// Noise that swells and sinks by turns, from silence up to full scale.
+fn swelling(frames: usize, seed: u32) -> Stereo {
+    let mut signal = stereo_noise(frames, seed);
+    let swells = |n: usize| (0.5 - 0.5 * (n as f64 / 1700.0).cos()).powi(6) as f32;
+    for row in [&mut signal.left, &mut signal.right] {
+        row.iter_mut().enumerate().for_each(|(n, sample)| *sample *= swells(n));
+    }
+    signal
+}
+
+#[test]
+fn a_gate_is_its_definition() {
+    let settings = [
+        [-40.0, -60.0, 1.0, 20.0, 100.0, 4.0],
+        [-20.0, -12.0, 0.05, 0.0, 1.0, 0.0],
+        [-6.0, -90.0, 30.0, 3.0, 7.0, 24.0],
+        [-30.0, 0.0, 5.0, 5.0, 5.0, 1.0],
+        [-12.5, -33.3, 2.5, 0.7, 40.0, 9.0],
+    ];
+    for (values, seed) in settings.into_iter().zip(1..) {
+        let [threshold_db, range_db, attack_ms, hold_ms, release_ms, hysteresis_db] = values;
+        let gate =
+            Definition { threshold_db, range_db, attack_ms, hold_ms, release_ms, hysteresis_db };
+        for (rate_hz, keyed) in [(8000, false), (44_100, true), (48_000, false), (96_000, true)] {
+            let (input, other) = (swelling(40_000, seed), swelling(40_000, 100 + seed));
+            let key = keyed.then_some(&other);
+            let mut processor = build("gate", rate_hz, &gate.settings());
+            let out = run_with(&mut *processor, &input, key, &[480, 1, 31], &[]);
+            let gains_db = gate.gains_db(key.unwrap_or(&input), rate_hz);
+            let turns = gains_db.windows(2).filter(|pair| pair[0] != pair[1]).count();
+            assert!(turns > 20 || range_db == 0.0, "{values:?} at {rate_hz}: it never moves");
+            for (n, gain_db) in gains_db.into_iter().enumerate() {
+                let factor = 10f64.powf(gain_db / 20.0);
+                for (out, row) in out.rows().into_iter().zip(input.rows()) {
+                    let (got, expected) = (f64::from(out[n]), f64::from(row[n]) * factor);
+                    let error = (got - expected).abs();
+                    assert!(
+                        error <= 4e-6 * expected.abs() + 1e-30,
+                        "{values:?} at {rate_hz}, frame {n}: {got} for {expected}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Two levels by turns: quiet for so many frames, then loud, and so on.
+fn steps(quiet: f32, loud: f32, lengths: &[usize]) -> Vec<f32> {
+    let levels = [quiet, loud].into_iter().cycle();
+    lengths.iter().zip(levels).flat_map(|(length, level)| vec![level; *length]).collect()
+}
+
+#[test]
+fn a_gate_opens_holds_and_closes_in_whole_frames() {
+    let settings = [
+        ("threshold_db", -20.0),
+        ("range_db", -40.0),
+        ("attack_ms", 2.0),
+        ("hold_ms", 10.0),
+        ("release_ms", 20.0),
+        ("hysteresis_db", 0.0),
+    ];
+    for rate_hz in [8000, 48_000, 96_000] {
+        let frames = |ms: usize| ms * rate_hz / 1000;
+        let (attack, hold, release) = (frames(2), frames(10), frames(20));
+        let (loud_at, quiet_at) = (100, 100 + attack + 500);
+        let row = steps(0.001, 0.5, &[loud_at, attack + 500, hold + release + 300]);
+        let mut gate = build("gate", rate_hz as u32, &settings);
+        let out = run(&mut *gate, &Stereo::mono(row.clone())).left;
+        assert_eq!(gate.latency_frames(), 0);
+        let gain_db = |n: usize| db(f64::from(out[n]) / f64::from(row[n]));
+        let check = |n: usize, expected_db: f64| {
+            let got = gain_db(n);
+            assert!((got - expected_db).abs() < 1e-4, "{rate_hz}, frame {n}: {got} {expected_db}");
+        };
+        check(0, -40.0);
+        check(loud_at - 1, -40.0);
+        for n in 0..attack - 1 {
+            check(loud_at + n, -40.0 * (1.0 - (n + 1) as f64 / attack as f64));
+        }
+        let open = loud_at + attack - 1..quiet_at + hold;
+        assert_eq!(out[open.clone()], row[open], "an open gate changes no bit");
+        assert!(out[loud_at + attack - 2] < row[loud_at + attack - 2], "not a frame earlier");
+        for n in 0..release {
+            check(quiet_at + hold + n, -40.0 * (n + 1) as f64 / release as f64);
+        }
+        assert!(gain_db(quiet_at + hold + release - 2) > -40.0 + 1e-3, "not a frame earlier");
+        (quiet_at + hold + release..row.len()).for_each(|n| check(n, -40.0));
+    }
+}
+
+#[test]
+fn an_open_gate_stays_open_below_the_threshold_by_its_hysteresis() {
+    let settings =
+        [("threshold_db", -20.0), ("hysteresis_db", 6.0), ("hold_ms", 0.0), ("release_ms", 1.0)];
+    let level = hocket_dsp::level::db_to_lin;
+    let mut gate = build("gate", 48_000, &settings);
+    let mut is_open_after = |level_db: f32| {
+        let input = Stereo::mono(vec![level(level_db); 480]);
+        run(&mut *gate, &input).left[479] == input.left[479]
+    };
+    let course = [
+        (-23.0, false),
+        (-20.5, false),
+        (-19.5, true),
+        (-23.0, true),
+        (-25.5, true),
+        (-26.5, false),
+        (-25.5, false),
+        (-20.5, false),
+        (-10.0, true),
+        (-25.9, true),
+    ];
+    for (place, (level_db, expected)) in course.into_iter().enumerate() {
+        assert_eq!(is_open_after(level_db), expected, "step {place}, {level_db} dB");
+    }
+}
+
+#[test]
+fn a_gates_hold_spans_the_zeros_of_a_low_wave() {
+    let wave = Stereo::mono(sine(48_000, 30.0 / 48_000.0, 0.5));
+    let half = 0.5 * 48_000.0 / 30.0;
+    let held = |hold_ms: f32| {
+        let settings = [("threshold_db", -12.0), ("hysteresis_db", 0.0), ("hold_ms", hold_ms)];
+        run(&mut *build("gate", 48_000, &settings), &wave)
+    };
+    let open = held((half / 48.0) as f32);
+    assert_eq!(open.left[4800..], wave.left[4800..]);
+    assert_ne!(held(0.0).left[4800..], wave.left[4800..]);
+}
+
+#[test]
+fn a_gates_key_steers_and_both_sides_get_one_gain() {
+    let settings = [("threshold_db", -30.0), ("range_db", -20.0), ("release_ms", 5.0)];
+    let input = Stereo { left: vec![0.1; 4800], right: vec![0.02; 4800] };
+    let loud = Stereo { left: vec![0.0; 4800], right: vec![1.0; 4800] };
+    let mut gate = build("gate", 48_000, &settings);
+    assert_eq!(gate.reading(), Some(20.0));
+    let closed = run_with(&mut *gate, &input, Some(&Stereo::silence(4800)), &[512], &[]);
+    for (got, given) in closed.rows().into_iter().zip(input.rows()) {
+        assert!((got[4799] / given[4799] - 0.1).abs() < 1e-6, "however loud it is itself");
+    }
+    let open = run_with(&mut *gate, &input, Some(&loud), &[512], &[]);
+    assert_eq!(open.left[48..], input.left[48..]);
+    assert_eq!(open.right[48..], input.right[48..]);
+    assert_eq!(gate.reading(), Some(0.0));
+    let by_itself = run(&mut *build("gate", 48_000, &settings), &input);
+    assert_eq!(by_itself.left[48..], input.left[48..], "0.1 is above -30 dB");
+}
+
+#[test]
+fn the_widest_range_of_a_gate_is_silence() {
+    let input = Stereo::mono(vec![0.001; 9600]);
+    let closed = run(&mut *build("gate", 48_000, &[("range_db", -96.0)]), &input);
+    assert_eq!(closed.max(), 0.0);
+    // A range that moves while it is closed glides like a fader's gain.
+    let mut gate = build("gate", 48_000, &[("range_db", -96.0)]);
+    let change = event(100, index("gate", "range_db"), 0.0);
+    let out = run_with(&mut *gate, &input, None, &[64], &[change]).left;
+    assert!(out[..100].iter().all(|sample| *sample == 0.0));
+    let rises = out[100..].windows(2).all(|pair| pair[0] <= pair[1]);
+    assert!(rises && out[100 + 480] < 0.1 * input.left[0]);
+    assert_eq!(out[100 + 960..], input.left[100 + 960..]);
+}
+
 // ---- Amplifier ----
 
 /// Energy besides the harmonics below half the rate, relative to all energy, in decibels.

@@ -21,6 +21,7 @@ pub(crate) mod choose_schedule;
 pub mod automation;
 pub mod background;
 pub mod main_thread;
+pub(crate) mod kinds;
 pub mod states;
 pub mod lost_events;
 pub mod edit;

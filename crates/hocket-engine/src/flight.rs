@@ -34,7 +34,7 @@ pub(crate) use threads::EngineThreads;
 /// How much a recorder keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlightSettings {
-    /// The last blocks, whatever became of them; at least 2.
+    /// The last blocks, whatever became of them; at least 2. None with [`HandOver::Every`].
     pub blocks: usize,
     /// Blocks on their way to the drain, each with its neighbours; at least 1.
     pub events: usize,
@@ -47,7 +47,7 @@ pub struct FlightSettings {
 pub enum HandOver {
     /// Those that were late or the worst so far, each with its neighbours.
     LateOrWorst,
-    /// Every block, without neighbours. The drain explains the late ones only.
+    /// Every block, without neighbours, and the recorder keeps none. The drain explains the late ones only.
     Every,
 }
 
@@ -62,7 +62,7 @@ impl Default for FlightSettings {
 /// ([`Settings::spans`](crate::Settings::spans)), or no cause can be found.
 ///
 /// Thread: control; allocates everything that the leader will need: some 25 bytes a span of a block,
-/// times `blocks + 3 * events`.
+/// times `blocks + 3 * events`, or times `events` with [`HandOver::Every`].
 pub fn record(engine: &Engine, settings: FlightSettings) -> (FlightRecorder, FlightDrain) {
     let (recorder, ends) = recorder::new(engine, settings);
     (recorder, FlightDrain::new(engine, ends, settings.hand_over))

@@ -168,6 +168,7 @@ pub use flight::{
     Flight, FlightDrain, FlightLog, FlightRecorder, FlightSettings, HandOver, Neighbour,
 };
 pub use leader::choose_walk::Reason;
+pub use leader::part_counts::{CountedParts, PartCount};
 pub use worker::seat::{LeaderSeat, ThreadReport, settle_leader};
 
 // What hosts need of the crates below, so that they depend on this one alone.
@@ -192,7 +193,7 @@ pub use hocket_machine::clock::monotonic_ns;
 pub use hocket_machine::{Topology, TopologyError};
 pub use hocket_rt::Strategy;
 // Why a block was late.
-pub use hocket_trace::cause::{Cause, Verdict};
+pub use hocket_trace::cause::{Caller, Cause, Party, Verdict};
 pub use hocket_trace::{BlockTrace, Misses};
 
 /// The session model: tracks, groups, returns, sends and clips.

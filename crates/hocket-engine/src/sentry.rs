@@ -1,12 +1,12 @@
 //! The watchman of the block path: sees every system call that a thread makes inside a block.
 //!
 //! For tests (feature `sentry`). The kernel is asked to turn back every system call of a thread
-//! while its [`Watch`] lives (Linux Syscall User Dispatch); the call then arrives here, is made,
+//! while its [`SentryWatch`] lives (Linux Syscall User Dispatch); the call then arrives here, is made,
 //! and is counted:
 //!
-//! 1. a futex call or a yield inside of an [`Edge`], where the engine's threads meet: counted, to
+//! 1. a futex call or a yield inside of a [`SyncEdge`], where the engine's threads meet: counted, to
 //!    be compared with what the engine itself counted;
-//! 2. anything else: a [`Violation`]. A futex call outside of an edge is a lock that was taken.
+//! 2. anything else: a [`ForbiddenCall`]. A futex call outside of an edge is a lock that was taken.
 //!
 //! What it cannot see: a lock that nobody contends makes no system call, and neither does an
 //! allocation that the allocator serves from its own store. For the latter a test installs an
@@ -69,22 +69,22 @@ thread_local! {
 /// Thread: any, stays there. Cost: two system calls at the thread's first, none afterwards.
 #[derive(Debug)]
 #[must_use = "it watches while it lives"]
-pub struct Watch(PhantomData<*const ()>);
+pub struct SentryWatch(PhantomData<*const ()>);
 
-impl Watch {
+impl SentryWatch {
     /// Begins to watch. Where the system cannot ([`available`]) only [`in_block`] changes.
-    pub fn begin() -> Watch {
+    pub fn begin() -> SentryWatch {
         let before = POST.with(|post| post.watches.replace(post.watches.get() + 1));
         if before == 0 && dispatch::arm().is_ok() {
             // Relaxed, as all counts here: read when no block runs.
             COUNTS.watched.fetch_add(1, Relaxed);
             dispatch::turn_back(true);
         }
-        Watch(PhantomData)
+        SentryWatch(PhantomData)
     }
 }
 
-impl Drop for Watch {
+impl Drop for SentryWatch {
     fn drop(&mut self) {
         let before = POST.with(|post| post.watches.replace(post.watches.get() - 1));
         if before == 1 {
@@ -96,16 +96,16 @@ impl Drop for Watch {
 /// A place where threads of the engine meet: its futex calls and yields are meant.
 #[derive(Debug)]
 #[must_use = "it counts while it lives"]
-pub(crate) struct Edge(PhantomData<*const ()>);
+pub(crate) struct SyncEdge(PhantomData<*const ()>);
 
-impl Edge {
-    pub(crate) fn begin() -> Edge {
+impl SyncEdge {
+    pub(crate) fn begin() -> SyncEdge {
         POST.with(|post| post.edges.set(post.edges.get() + 1));
-        Edge(PhantomData)
+        SyncEdge(PhantomData)
     }
 }
 
-impl Drop for Edge {
+impl Drop for SyncEdge {
     fn drop(&mut self) {
         POST.with(|post| post.edges.set(post.edges.get() - 1));
     }
@@ -149,14 +149,14 @@ pub fn available() -> Result<(), String> {
 
 /// What a watched thread did that it must not do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Violation {
+pub struct ForbiddenCall {
     /// Number of the system call.
     pub nr: u64,
     /// Address of the instruction after the call, for a debugger.
     pub ip: u64,
 }
 
-impl Violation {
+impl ForbiddenCall {
     /// The call's name, of those that are likely.
     pub fn name(&self) -> &'static str {
         let known = NAMES.iter().find(|(nr, _)| *nr == self.nr);
@@ -164,7 +164,7 @@ impl Violation {
     }
 }
 
-impl fmt::Display for Violation {
+impl fmt::Display for ForbiddenCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({}) at {:#x}", self.name(), self.nr, self.ip)
     }
@@ -209,10 +209,10 @@ pub struct Report {
     pub turned_back: u64,
     /// Yields at edges.
     pub yields: u64,
-    /// The first violations, as many as there was room for.
-    pub violations: Vec<Violation>,
-    /// Violations for which there was no room.
-    pub more_violations: u64,
+    /// The first forbidden calls, as many as there was room for.
+    pub forbidden: Vec<ForbiddenCall>,
+    /// Forbidden calls for which there was no room.
+    pub more_forbidden: u64,
     /// Parts of blocks whose rest was not watched, because a call had to be made by its own
     /// caller: the return from a foreign signal handler, a new thread or process.
     pub cut_short: u64,
@@ -230,17 +230,17 @@ impl Report {
 /// Thread: control, while no block runs.
 pub fn take_report() -> Report {
     let take = |count: &AtomicU64| count.swap(0, Relaxed);
-    let noted = take(&COUNTS.violations);
+    let noted = take(&COUNTS.forbidden);
     let room = noted.min(NOTES.len() as u64);
-    let note = |note: &Note| Violation { nr: take(&note.nr), ip: take(&note.ip) };
+    let note = |note: &Note| ForbiddenCall { nr: take(&note.nr), ip: take(&note.ip) };
     Report {
         blocks_watched: take(&COUNTS.watched),
         wakes: take(&COUNTS.wakes),
         sleeps: take(&COUNTS.sleeps),
         turned_back: take(&COUNTS.turned_back),
         yields: take(&COUNTS.yields),
-        violations: NOTES[..room as usize].iter().map(note).collect(),
-        more_violations: noted - room,
+        forbidden: NOTES[..room as usize].iter().map(note).collect(),
+        more_forbidden: noted - room,
         cut_short: take(&COUNTS.cut_short),
     }
 }
@@ -253,7 +253,7 @@ struct Counts {
     sleeps: AtomicU64,
     turned_back: AtomicU64,
     yields: AtomicU64,
-    violations: AtomicU64,
+    forbidden: AtomicU64,
     cut_short: AtomicU64,
 }
 
@@ -263,11 +263,11 @@ static COUNTS: Counts = Counts {
     sleeps: AtomicU64::new(0),
     turned_back: AtomicU64::new(0),
     yields: AtomicU64::new(0),
-    violations: AtomicU64::new(0),
+    forbidden: AtomicU64::new(0),
     cut_short: AtomicU64::new(0),
 };
 
-/// Room for one violation; a slot belongs to the thread that drew its number.
+/// Room for one forbidden call; a slot belongs to the thread that drew its number.
 struct Note {
     nr: AtomicU64,
     ip: AtomicU64,
@@ -275,10 +275,10 @@ struct Note {
 
 static NOTES: [Note; 64] = [const { Note { nr: AtomicU64::new(0), ip: AtomicU64::new(0) } }; 64];
 
-fn note_violation(violation: Violation) {
-    let place = COUNTS.violations.fetch_add(1, Relaxed) as usize;
+fn note_forbidden(call: ForbiddenCall) {
+    let place = COUNTS.forbidden.fetch_add(1, Relaxed) as usize;
     if let Some(note) = NOTES.get(place) {
-        note.nr.store(violation.nr, Relaxed);
-        note.ip.store(violation.ip, Relaxed);
+        note.nr.store(call.nr, Relaxed);
+        note.ip.store(call.ip, Relaxed);
     }
 }

@@ -13,7 +13,7 @@ use hocket_plan::{
 use hocket_rt::Strategy;
 
 use crate::block::plan::Plan;
-use crate::control::orders::Order;
+use crate::leader::order::Order;
 use crate::{Engine, Policy, Prepared, Seating, Settings, Steer};
 
 pub(crate) const FRAMES: usize = 64;

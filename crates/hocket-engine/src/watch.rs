@@ -14,7 +14,7 @@ pub(crate) struct Watch {
     _rtsan: rtsan_standalone::ScopedSanitizeRealtime,
     // Last, so that it ends last: what the sanitizer does at its end is watched too.
     #[cfg(feature = "sentry")]
-    _sentry: crate::sentry::Watch,
+    _sentry: crate::sentry::SentryWatch,
 }
 
 impl Watch {
@@ -23,7 +23,7 @@ impl Watch {
     pub(crate) fn begin() -> Watch {
         Watch {
             #[cfg(feature = "sentry")]
-            _sentry: crate::sentry::Watch::begin(),
+            _sentry: crate::sentry::SentryWatch::begin(),
             #[cfg(feature = "rtsan")]
             _rtsan: rtsan_standalone::ScopedSanitizeRealtime::default(),
         }
@@ -37,7 +37,7 @@ impl Watch {
 #[inline(always)]
 pub(crate) fn edge<T>(meet: impl FnOnce() -> T) -> T {
     #[cfg(feature = "sentry")]
-    let _edge = crate::sentry::Edge::begin();
+    let _edge = crate::sentry::SyncEdge::begin();
     #[cfg(feature = "rtsan")]
     let _unwatched = rtsan_standalone::ScopedDisabler::default();
     meet()

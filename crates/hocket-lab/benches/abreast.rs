@@ -8,7 +8,6 @@
 //! Once with block directly after block, and once with a pause before each pair of blocks: a core that has not used its wide
 //! registers for a time may be slow with them at first.
 
-#[path = "../../hocket-engine/benches/one_seat/mod.rs"]
 mod one_seat;
 
 use std::process::ExitCode;

@@ -9,7 +9,7 @@ use std::hint::black_box;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use hocket_dsp::segment::{Effect, Segmented};
+use hocket_dsp::segment::{SegmentEffect, Segmented};
 use hocket_dsp::{
     Block, Coefficients, Kind, Param, Processor, Shape, StereoMut, StereoRef, kind, kinds, math,
 };
@@ -146,7 +146,7 @@ impl SidesApart {
     }
 }
 
-impl Effect for SidesApart {
+impl SegmentEffect for SidesApart {
     const PARAMS: &'static [Param] = &[];
 
     fn new(_: &[f32], _: u32) -> SidesApart {

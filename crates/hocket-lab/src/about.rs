@@ -169,6 +169,12 @@ pub fn now() -> String {
     rfc3339(since.map_or(0, |since| since.as_secs()))
 }
 
+/// A time since 1970 as RFC 3339 in UTC, to the millisecond.
+pub fn to_the_millisecond(since_1970: std::time::Duration) -> String {
+    let whole = rfc3339(since_1970.as_secs());
+    format!("{}.{:03}Z", whole.trim_end_matches('Z'), since_1970.subsec_millis())
+}
+
 /// Seconds since 1970 of a time as [`now`] writes it; fractions of a second are cut off. `None`: it is no such time, or its
 /// offset is not zero.
 pub(crate) fn seconds(rfc3339: &str) -> Option<u64> {
@@ -222,6 +228,8 @@ mod tests {
         assert_eq!(rfc3339(951_782_400), "2000-02-29T00:00:00Z");
         assert_eq!(rfc3339(1_772_323_199), "2026-02-28T23:59:59Z");
         assert_eq!(rfc3339(1_772_323_200), "2026-03-01T00:00:00Z");
+        let late = std::time::Duration::from_micros(1_772_323_200_045_900);
+        assert_eq!(to_the_millisecond(late), "2026-03-01T00:00:00.045Z");
     }
 
     #[test]

@@ -97,6 +97,8 @@ pub struct BenchPlan {
     pub disturb: Vec<DisturbSpec>,
     /// Whether hardware counters count beside. That costs time when threads are switched.
     pub counters: bool,
+    /// Whether they are also read around the parts of units, for counts by kind. That costs system calls inside blocks.
+    pub counters_per_kind: bool,
     /// The command line, for the record.
     pub command: Vec<String>,
     /// The session file as it was given, for the record.
@@ -312,7 +314,8 @@ fn start_variant(
         counted: None,
     };
     let watched = flight::Watched::new(plan, &engine);
-    let counting = plan.counters.then(|| counting::Counting::new(plan.seed));
+    let counting =
+        plan.counters.then(|| counting::Counting::new(plan.seed, plan.counters_per_kind));
     Ok(Running { engine, record, watched, counting })
 }
 

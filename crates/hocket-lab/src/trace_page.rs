@@ -20,7 +20,7 @@ const SCRIPT: &str = include_str!("trace_page/script.js");
 /// Late blocks in the table; the timeline has all of them.
 const MOST_LATE: usize = 100;
 
-/// A page about one run, or about two of one session, one under the other. It needs nothing but itself.
+/// A page about one run, or about two, one under the other. It needs nothing but itself.
 ///
 /// Cost: linear in the spans; the page has some 25 bytes for each.
 ///
@@ -28,23 +28,23 @@ const MOST_LATE: usize = 100;
 /// If there is no run, or a third.
 pub fn html(runs: &[RunTrace]) -> String {
     assert!((1..=2).contains(&runs.len()), "a page has one run or two");
-    let about = &runs[0].about;
+    let sessions = sessions(runs);
     let shown: Vec<Shown> = (0..runs.len()).map(|index| Shown::of(runs, index)).collect();
-    let title = format!("{} – hocket trace", plain(&about.session));
+    let title = format!("{sessions} – hocket trace");
     let page = html! {
         (DOCTYPE)
         html lang="en" {
             (head(&title, &scripts(), &[PLAIN_STYLE, OWN_STYLE]))
             body {
-                (top(&shown))
+                (top(&sessions, &shown))
                 main {
                     @for it in &shown { (verdict(it)) }
-                    @if runs.len() > 1 { p.note { (TOGETHER) } }
+                    @if runs.len() > 1 { p.note { (together(runs)) } }
                     @for it in &shown { (timeline(it)) }
                     @for it in &shown { (table(it)) }
                     (limits(runs))
                 }
-                footer { "Made by hocket " (plain(&about.hocket)) " of a trace of format " (hocket_trace::run::FORMAT) ". This page loads nothing." }
+                footer { "Made by hocket " (plain(&runs[0].about.hocket)) " of a trace of format " (hocket_trace::run::FORMAT) ". This page loads nothing." }
                 (script())
             }
         }
@@ -58,9 +58,27 @@ pub(crate) fn scripts() -> String {
 }
 
 /// What a page with two runs says about them.
-const TOGETHER: &str = "B was played after A. Their timelines move and zoom together, and the chosen blocks begin at the same \
-    place. Choose a block in each to compare them. The pages of hocket bench judge which of two is better: it lets them \
-    take turns.";
+fn together(runs: &[RunTrace]) -> String {
+    let origin = match runs.iter().any(|run| !run.about.file.is_empty()) {
+        true => "A and B are from two files.",
+        false => "B was played after A.",
+    };
+    let periods = runs.iter().map(|run| run.about.period_ns);
+    let deadlines = match once(periods.map(|ns| ns.to_string())).len() {
+        1 => "",
+        _ => " Their periods differ, and so do the distances of their deadlines.",
+    };
+    format!(
+        "{origin} Their timelines have the same scale, move and zoom together, and the chosen blocks begin at the same \
+         place.{deadlines} Choose a block in each to compare them. The pages of hocket bench judge which of two is better: \
+         it lets them take turns."
+    )
+}
+
+/// `The Band`; of two sessions, `The Band and the other`.
+fn sessions(runs: &[RunTrace]) -> String {
+    once(runs.iter().map(|run| plain(&run.about.session))).join(" and ")
+}
 
 /// One run of a page.
 struct Shown<'a> {
@@ -91,36 +109,55 @@ impl Shown<'_> {
         ["A", "B"][self.index]
     }
 
-    /// `Timeline`; of two runs, `Timeline B: critical / off / hybrid`.
+    /// `Timeline`; of two runs, `Timeline B: critical / off / hybrid`, or `Timeline B: after.json`.
     fn heading(&self, what: &str) -> String {
+        let about = &self.run.about;
+        let name = if about.file.is_empty() { &about.policy } else { &about.file };
         match self.is_alone {
             true => what.into(),
-            false => format!("{what} {}: {}", self.letter(), plain(&self.run.about.policy)),
+            false => format!("{what} {}: {}", self.letter(), plain(name)),
         }
     }
 }
 
-fn top(shown: &[Shown]) -> Markup {
-    let about = &shown[0].run.about;
+fn top(sessions: &str, shown: &[Shown]) -> Markup {
+    let settings = once(shown.iter().map(|it| setting(it.run)));
     html! {
         header {
             p.brand { "Hocket trace" }
             (choice("theme", "Colours", &[("auto", "auto"), ("light", "light"), ("dark", "dark")]))
-            h1 { (plain(&about.session)) }
-            p.setting {
-                (shown[0].run.frames()) " · deadline " (quantity(about.period_ns as f64, "ns"))
-                @if let [only] = shown { " · " (played(only.run)) }
-            }
-            @if shown.len() > 1 {
-                @for it in shown { p.setting { b { (it.letter()) } " · " (played(it.run)) } }
+            h1 { (sessions) }
+            @if let [only] = shown {
+                p.setting { (setting(only.run)) " · " (played(only.run)) }
+            } @else {
+                @if let [both] = &settings[..] { p.setting { (both) } }
+                @for it in shown {
+                    p.setting {
+                        b { (it.letter()) }
+                        @if sessions != plain(&it.run.about.session) { " · " (plain(&it.run.about.session)) }
+                        " · " (played(it.run))
+                        @if settings.len() > 1 { " · " (setting(it.run)) }
+                    }
+                }
             }
         }
     }
 }
 
+/// `48 frames at 48000 Hz · deadline 1.00 ms`.
+fn setting(run: &RunTrace) -> String {
+    format!("{} · deadline {}", run.frames(), quantity(run.about.period_ns as f64, "ns"))
+}
+
+/// What stands in its file, where it was played and how.
 fn played(run: &RunTrace) -> String {
+    let about = &run.about;
     let interrupted = if run.interrupted { ", interrupted" } else { "" };
-    format!("{} · {} blocks played{interrupted}", plain(&run.about.policy), count(run.played))
+    let blocks = format!("{} blocks played{interrupted}", count(run.played));
+    // The cycles of an audio server have no other name than that of their file.
+    let file = if about.file == about.session { "" } else { &about.file };
+    let known = [file, &about.machine, &about.policy, &blocks].map(plain);
+    known.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ")
 }
 
 fn verdict(shown: &Shown) -> Markup {

@@ -31,6 +31,7 @@ fn plan() -> BenchPlan {
         seed: 9,
         disturb: Vec::new(),
         counters: false,
+        counters_per_kind: false,
         command: vec!["hocket".into(), "bench".into()],
         session_file: "a.toml".into(),
         session_sha256: Some("5f70bf18".into()),

@@ -6,7 +6,7 @@ mod fixture;
 use std::path::{Path, PathBuf};
 
 use hocket_lab::historic::{SessionKind, for_session_kind};
-use hocket_lab::record::{BenchRecord, Contained, Counted, CountedGroup, NotCounted};
+use hocket_lab::record::{BenchRecord, Contained, Counted, CountedGroup, CountedKind, NotCounted};
 use hocket_lab::report::{
     Analysis, Baseline, Holding, Judgement, html, svg_comparison, text_table,
 };
@@ -910,6 +910,7 @@ fn with_counters() -> BenchRecord {
             why: "this kind of core has no event for it".into(),
         }],
         limits: vec!["worker 2: the thread did not run".into()],
+        ..Counted::default()
     });
     record
 }
@@ -976,4 +977,77 @@ fn runs_with_and_without_counters_are_not_compared() {
     counting.variants[0].counted = Some(Counted::default());
     let why = Baseline::of(&[counting], &plain).expect_err("refused").why;
     assert!(why.contains("hardware counters") && why.contains("on in the baseline"), "{why}");
+}
+
+/// Counts made up for these tests. Ten readings behind `kind`, each of which counts 20 cycles and 10 instructions itself.
+fn counted_kind(kind: &str, group: &str, readings: u64, counts: &[(&str, u64)]) -> CountedKind {
+    let core = if group == "software" { "software" } else { "Zen 4" };
+    CountedKind {
+        kind: kind.into(),
+        core: core.into(),
+        group: group.into(),
+        readings,
+        nodes: readings,
+        counts: counts.iter().map(|(event, count)| ((*event).to_owned(), *count)).collect(),
+    }
+}
+
+#[test]
+fn counts_by_kind_make_ratios_without_what_the_readings_counted() {
+    let pipeline = |kind: &str, readings: u64, cycles: u64, instructions: u64| {
+        let counts = [("ls_not_halted_cyc", cycles), ("ex_ret_instr", instructions)];
+        counted_kind(kind, "pipeline", readings, &counts)
+    };
+    let software = |kind: &str, readings: u64, ns: u64, faults: u64| {
+        let counts = [("task-clock", ns), ("page-faults", faults)];
+        counted_kind(kind, "software", readings, &counts)
+    };
+    let mut record = quiet();
+    record.variants[0].counted = Some(Counted {
+        per_kind: true,
+        kinds: vec![
+            // 1200 cycles and 500 instructions, of which readings counted 200 and 100.
+            pipeline("eq", 10, 1200, 500),
+            // As many as the readings themselves: nothing to say.
+            pipeline("fader", 10, 210, 105),
+            software("eq", 10, 60_000, 5),
+            software("fader", 10, 6_000, 0),
+        ],
+        readings: vec![pipeline("reading", 100, 2000, 1000), software("reading", 100, 50_000, 0)],
+        refused: 3,
+        ..Counted::default()
+    });
+    let text = text_table(&record);
+    let section = text.split("Counted by kind of node").nth(1).unwrap();
+    let cells = |start: &str, nth: usize| -> Vec<String> {
+        let line = section.lines().filter(|line| line.starts_with(start)).nth(nth).unwrap();
+        line.split("  ").map(|it| it.trim().to_owned()).filter(|it| !it.is_empty()).collect()
+    };
+    assert_eq!(cells("kind", 0), ["kind", "nodes", "CPI"], "{section}");
+    assert_eq!(cells("eq", 0), ["eq", "10", "2.500"], "{section}");
+    assert_eq!(cells("fader", 0)[..2], ["fader", "10"], "{section}");
+    assert!(!cells("fader", 0)[2].contains('2'), "{section}");
+    // 60 us less ten readings of half a microsecond, by ten nodes; half a fault each.
+    assert_eq!(cells("eq", 1)[2..4], ["5.500", "500.0"], "{section}");
+    assert_eq!(cells("fader", 1)[2], "under 0.5000", "{section}");
+    let prose = section.split_whitespace().collect::<Vec<_>>().join(" ");
+    for sentence in [
+        "A reading of the counters took 0.5000 us of CPU time here.",
+        "A reading of the group pipeline counted 10",
+        "3 readings are left out",
+    ] {
+        assert!(prose.contains(sentence), "{sentence}:\n{prose}");
+    }
+    assert!(html(&record).contains("Counted by kind of node"));
+}
+
+#[test]
+fn counts_by_kind_and_counts_of_turns_are_not_compared() {
+    let with = |per_kind: bool| {
+        let mut record = fixture::example(1);
+        record.variants[0].counted = Some(Counted { per_kind, ..Counted::default() });
+        record
+    };
+    let why = Baseline::of(&[with(false)], &with(true)).expect_err("refused").why;
+    assert!(why.contains("on in the baseline, now on, by kind"), "{why}");
 }

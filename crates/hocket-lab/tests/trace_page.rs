@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use hocket_lab::site::{INDEX, make};
 use hocket_lab::trace_page::html;
+use hocket_trace::system::{DEFERRED, InterruptOn, WokenOn};
 use serde_json::Value;
 use trace_fixture::{LATE, UNITS, run};
 
@@ -74,6 +75,40 @@ fn two_runs_stand_one_under_the_other() {
     }
 }
 
+/// Two files may be of two sessions, machines and periods: what differs is said of each.
+#[test]
+fn two_files_are_told_apart() {
+    let (mut first, mut second) = (run(20), run(7));
+    (first.about.file, first.about.machine) = ("monday.json".into(), "one, 4 CPUs".into());
+    (second.about.file, second.about.machine) = ("<b>.json".into(), "other, 8 CPUs".into());
+    let same = html(&[first.clone(), second.clone()]);
+    for words in [
+        "<h1>The Band</h1>",
+        "<p class=\"setting\">48 frames at 48000 Hz · deadline 1.00 ms</p>",
+        "<b>A</b> · monday.json · one, 4 CPUs · dataflow / all / hybrid · 20 blocks played</p>",
+        "<b>B</b> · &lt;b&gt;.json · other, 8 CPUs · dataflow",
+        "Timeline A: monday.json</h2>",
+        "Timeline B: &lt;b&gt;.json</h2>",
+        "Late blocks B: &lt;b&gt;.json</h2>",
+        "A and B are from two files. Their timelines have the same scale",
+    ] {
+        assert!(same.contains(words), "'{words}' is missing:\n{same}");
+    }
+    assert!(!same.contains("periods differ") && !same.contains("<b>.json"));
+    (second.about.session, second.about.frames) = ("Solo <i>".into(), 96);
+    second.about.period_ns *= 2;
+    let other = html(&[first, second]);
+    for words in [
+        "<title>The Band and Solo &lt;i&gt; – hocket trace</title>",
+        "<b>A</b> · The Band · monday.json",
+        "<b>B</b> · Solo &lt;i&gt; · &lt;b&gt;.json",
+        "7 blocks played · 96 frames at 48000 Hz · deadline 2.00 ms</p>",
+        "Their periods differ",
+    ] {
+        assert!(other.contains(words), "'{words}' is missing:\n{other}");
+    }
+}
+
 #[test]
 fn what_found_no_room_is_counted() {
     let mut run = run(5);
@@ -100,6 +135,23 @@ fn the_script_gets_every_span() {
     assert_eq!(data["names"][0], serde_json::json!(UNITS));
     let others = serde_json::json!([[1, ["preview (99)"], [3_100_000, 700_000, 0, 3]]]);
     assert_eq!(data["others"], others);
+}
+
+#[test]
+fn wake_ups_and_interrupts_have_lanes_of_their_cpus() {
+    let mut run = run(5);
+    let by = Some("<b>ui</b> (9)".into());
+    run.blocks[2].wakes = vec![WokenOn { at_ns: 10_000, cpu: 1, woken: "audio (7)".into(), by }];
+    let on = |number| InterruptOn { start_ns: 5_000, end_ns: 8_000, cpu: 0, number };
+    run.blocks[2].interrupts = vec![on(34), on(DEFERRED | 1)];
+    let expected = serde_json::json!([
+        ["interrupts", 0, ["irq 34"], [2_005_000, 3_000, 0, 2]],
+        ["put off by interrupts", 0, ["softirq TIMER"], [2_005_000, 3_000, 0, 2]],
+        ["wake-ups", 1, ["audio (7) woken by <b>ui</b> (9)"], [2_010_000, 0, 0, 2]],
+    ]);
+    let page = html(&[run]);
+    assert_eq!(data(&page)["beside"], expected);
+    assert!(!page.contains("<b>ui"), "it breaks out");
 }
 
 #[test]

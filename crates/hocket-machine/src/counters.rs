@@ -10,12 +10,14 @@
 //! Virtual machines often have no counters, and some systems keep them from ordinary users. Both ways then say why.
 
 mod events;
+mod glance;
 mod groups;
 mod pmu;
 mod ratios;
 mod reading;
 
 pub use events::{Core, Event, Group};
+pub use glance::{Glance, MOST_EVENTS};
 pub use groups::{CoreEvents, CountingPlan, EventSet, OpenEventSet};
 pub use ratios::{Measure, Ratio, Sum, Unit};
 pub use reading::{Reading, ReadingError};

@@ -26,6 +26,10 @@ pub struct KernelSettings {
     pub sound_cards: Fact<Vec<String>>,
     /// The threads that handle interrupts of sound cards.
     pub sound_interrupts: Vec<InterruptThread>,
+    /// The device that wakes threads of the first CPU at a set time, such as `lapic-deadline` or `hpet`.
+    pub timer_device: Fact<String>,
+    /// By how much the kernel may wake an ordinary thread of this process late, to join wake-ups.
+    pub timer_slack_ns: Fact<u64>,
 }
 
 /// A state in which an idle CPU waits.
@@ -52,6 +56,7 @@ pub fn read() -> KernelSettings {
 }
 
 const CPU_IDLE: &str = "sys/devices/system/cpu/cpu0/cpuidle";
+const TIMER_DEVICE: &str = "sys/devices/system/clockevents/clockevent0/current_device";
 
 struct Settings {
     files: KernelFiles,
@@ -68,6 +73,8 @@ impl Settings {
             idle_states: self.idle_states(),
             sound_cards: self.sound_cards(),
             sound_interrupts: self.sound_interrupts(),
+            timer_device: self.files.fact(TIMER_DEVICE),
+            timer_slack_ns: self.files.number::<u64>("proc/self/timerslack_ns").into(),
         }
     }
 
@@ -153,6 +160,15 @@ mod tests {
         assert!(settings.swappiness.why().is_some() && settings.numa_balancing.why().is_some());
         assert!(settings.idle_states.why().is_some() && settings.sound_cards.why().is_some());
         assert!(settings.threaded_interrupts.why().is_some());
+        assert!(settings.timer_device.why().is_some() && settings.timer_slack_ns.why().is_some());
+    }
+
+    #[test]
+    fn the_timer_of_the_first_cpu_and_the_slack_are_read() {
+        let settings =
+            machine(&[(TIMER_DEVICE, "lapic-deadline\n"), ("proc/self/timerslack_ns", "50000\n")]);
+        assert_eq!(settings.timer_device, Fact::Value("lapic-deadline".into()));
+        assert_eq!(settings.timer_slack_ns, Fact::Value(50_000));
     }
 
     #[test]

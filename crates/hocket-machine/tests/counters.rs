@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-use hocket_machine::counters::{Core, CoreEvents, Measure};
+use hocket_machine::counters::{Core, CoreEvents, Group, Measure, Reading, ReadingError};
 use hocket_machine::pin::current_thread;
 
 /// Counts as `perf stat -x,` writes them, with the ratio of the same counts as perf printed it, in its last two fields.
@@ -13,6 +13,8 @@ use hocket_machine::pin::current_thread;
 struct Recorded {
     core: &'static Core,
     counts: HashMap<String, u64>,
+    /// Of the time in which the program ran, in percent.
+    shares: HashMap<String, f64>,
     printed: Vec<(f64, String)>,
 }
 
@@ -23,14 +25,16 @@ fn recorded(text: &str) -> Recorded {
     let mut found = Recorded {
         core: Core::of_name(&core).unwrap(),
         counts: HashMap::new(),
+        shares: HashMap::new(),
         printed: Vec::new(),
     };
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         let fields: Vec<&str> = line.split(',').collect();
-        let [count, _unit, event, _running, _share, printed, of] = fields[..] else {
+        let [count, _unit, event, _running, share, printed, of] = fields[..] else {
             panic!("{line}");
         };
         found.counts.insert(event.into(), count.parse().unwrap());
+        found.shares.insert(event.into(), share.parse().unwrap());
         if let Ok(printed) = printed.parse() {
             found.printed.push((printed, of.into()));
         }
@@ -58,6 +62,7 @@ fn check_as_perf_has_it(text: &str) {
             "backend_bound" => Measure::BackEndBound,
             "retiring" => Measure::Retiring,
             "smt_contention" => Measure::SmtContention,
+            "of all L1-dcache hits" => Measure::L1dMisses,
             "insn per cycle" => {
                 let per_instruction = recorded.value(Measure::CyclesPerInstruction);
                 assert!((1.0 / per_instruction - printed).abs() <= 0.005, "{per_instruction}");
@@ -71,12 +76,57 @@ fn check_as_perf_has_it(text: &str) {
     }
 }
 
+const RECORDED: [&str; 6] = [
+    include_str!("counters/zen4-events-branchless.csv"),
+    include_str!("counters/zen4-events-default.csv"),
+    include_str!("counters/golden-cove-matrix.csv"),
+    include_str!("counters/gracemont-matrix.csv"),
+    include_str!("counters/generic-scala-trees.csv"),
+    include_str!("counters/generic-flow-table.csv"),
+];
+
 #[test]
 fn formulae_agree_with_those_of_perf_on_counts_recorded_by_others() {
-    check_as_perf_has_it(include_str!("counters/zen4-events-branchless.csv"));
-    check_as_perf_has_it(include_str!("counters/zen4-events-default.csv"));
-    check_as_perf_has_it(include_str!("counters/golden-cove-matrix.csv"));
-    check_as_perf_has_it(include_str!("counters/gracemont-matrix.csv"));
+    RECORDED.into_iter().for_each(check_as_perf_has_it);
+}
+
+/// The kernel's answer for a group that was to count for a second, with the recorded counts.
+fn answer(recorded: &Recorded, group: &Group, share: f64) -> Vec<u8> {
+    let running_ns = (1e9 * share / 100.0) as u64;
+    let counts = group.events.iter().map(|event| recorded.counts[event.name]);
+    let head = [group.events.len() as u64, 1_000_000_000, running_ns];
+    head.into_iter().chain(counts).flat_map(u64::to_ne_bytes).collect()
+}
+
+/// Whole groups of these records, as the kernel would write them: from its words to the ratio that perf printed.
+#[test]
+fn words_of_the_kernel_with_recorded_counts_give_the_ratios_that_perf_printed() {
+    let mut checked = 0;
+    for recorded in RECORDED.map(recorded) {
+        let is_whole = |group: &&Group| {
+            group.events.iter().all(|event| recorded.counts.contains_key(event.name))
+        };
+        for group in recorded.core.groups.iter().filter(is_whole) {
+            let events = group.events.len();
+            let reading = Reading::parse(&answer(&recorded, group, 100.0), events).unwrap();
+            let reading = reading.whole().unwrap();
+            let count = |name: &str| {
+                let at = group.events.iter().position(|event| event.name == name)?;
+                reading.counts.get(at).copied()
+            };
+            for ratio in group.ratios {
+                assert_eq!(ratio.value(count).unwrap(), recorded.value(ratio.measure));
+                checked += 1;
+            }
+            // These others had perf take turns, and extrapolate. Hocket refuses that.
+            let least = group.events.iter().map(|event| recorded.shares[event.name]);
+            let least = least.fold(100.0, f64::min);
+            let part = Reading::parse(&answer(&recorded, group, least), events).unwrap();
+            let refused = part.whole().unwrap_err();
+            assert!(matches!(refused, ReadingError::Multiplexed { .. }), "{least}: {refused}");
+        }
+    }
+    assert!(checked >= 4, "{checked}");
 }
 
 /// Counts made up for these tests: each follows from the story told beside it.

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::session::{StripId, Tap};
+use crate::places::{StripId, Tap};
 
 /// What begins the kinds of plug-ins: `lv2:URI`, `clap:ID` and `vst3:ID`.
 pub const PLUGIN_PREFIXES: [&str; 3] = ["lv2:", "clap:", "vst3:"];

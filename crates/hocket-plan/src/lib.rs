@@ -20,6 +20,7 @@ mod cost_table;
 pub mod effect;
 pub mod graph;
 pub mod place;
+mod places;
 pub mod schedule;
 pub mod session;
 pub mod split;

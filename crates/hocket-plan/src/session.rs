@@ -15,19 +15,7 @@ pub use notes::{ClipMessage, ClipNote, MidiFile, NoteClip, NoteSource};
 pub use song::{LoopPoints, SongTime};
 
 use crate::effect::Effect;
-
-/// Index into [`Session::media`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct MediaId(pub usize);
-/// Index into [`Session::groups`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct GroupId(pub usize);
-/// Index into [`Session::returns`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ReturnId(pub usize);
-/// Index into [`Session::inputs`], which is the number of the engine's input.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct InputId(pub usize);
+pub use crate::places::{GroupId, InputId, MediaId, ReturnId, StripId, Tap};
 
 /// Everything that plays together.
 #[derive(Debug, Clone, PartialEq)]
@@ -240,15 +228,6 @@ pub struct Send {
     pub feedback: bool,
 }
 
-/// Where a send, an output or a key leaves the strip.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tap {
-    /// After the chain, before fader and pan (and before mute).
-    PreFader,
-    /// After fader, pan and mute.
-    PostFader,
-}
-
 /// Where a strip's output goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Destination {
@@ -256,19 +235,6 @@ pub enum Destination {
     Master,
     /// A group.
     Group(GroupId),
-}
-
-/// A strip by its place in the session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum StripId {
-    /// Index into [`Session::tracks`].
-    Track(usize),
-    /// Index into [`Session::groups`].
-    Group(usize),
-    /// Index into [`Session::returns`].
-    Return(usize),
-    /// The master.
-    Master,
 }
 
 impl Session {

@@ -61,7 +61,7 @@ use processor::Isolated;
 /// How often in a row a plug-in is started again. A minute of sound begins a new row.
 pub const MOST_STARTS: u32 = 3;
 /// The sound after which a plug-in counts as well, in seconds.
-const WELL_S: u64 = 60;
+pub(crate) const WELL_S: u64 = 60;
 
 /// A plug-in that can play without a map of tempos.
 pub(crate) trait Hosted: Processor {
@@ -233,6 +233,6 @@ pub fn build(
 }
 
 /// Threads that panicked left plain data.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

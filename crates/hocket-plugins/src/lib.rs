@@ -10,7 +10,8 @@
 //! 4. [`changes`](mod@changes): when changes of parameters take effect.
 //! 5. [`check`]: the stress test of a plug-in.
 //! 6. [`isolate`]: plug-ins in processes of their own.
-//! 7. [`lv2`], [`clap`] and [`vst3`]: the formats. Their `ffi` modules hold the unsafe code, with what `check` and `isolate` say.
+//! 7. [`watch`]: those that spoil the sound again and again.
+//! 8. [`lv2`], [`clap`] and [`vst3`]: the formats. Their `ffi` modules hold the unsafe code, with what `check` and `isolate` say.
 //!
 //! # What holds for all formats
 //! - A plug-in runs at most [`LONGEST_RUN`] frames at once, whatever the engine's blocks are. So it never has to be made
@@ -30,6 +31,7 @@ pub mod scan;
 pub mod check;
 mod song;
 pub mod isolate;
+pub mod watch;
 pub mod lv2;
 pub mod clap;
 pub mod vst3;

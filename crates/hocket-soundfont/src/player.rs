@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hocket_dsp::level::db_to_lin;
 use hocket_dsp::math::exp;
 use hocket_dsp::ramp::Ramp;
-use hocket_dsp::segment::{CONTROL_FRAMES, Effect};
+use hocket_dsp::segment::{CONTROL_FRAMES, SegmentEffect};
 use hocket_dsp::{Param, StereoMut, StereoRef};
 use hocket_time::{EventKind, Midi1, Note, NoteAction, midi2_to_midi1};
 
@@ -85,7 +85,7 @@ impl Player {
     }
 }
 
-impl Effect for Player {
+impl SegmentEffect for Player {
     const PARAMS: &'static [Param] = PARAMS;
 
     /// Without a file it is silent.

@@ -38,6 +38,7 @@
 //! A verdict is not a proof. It says what the records show, and it knows only what was watched.
 
 mod evidence;
+mod fault;
 mod losses;
 pub(crate) mod path;
 mod tally;
@@ -47,6 +48,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 pub use evidence::{Evidence, Seat};
+pub use fault::{Caller, Party};
 use losses::{Entry, us};
 pub use losses::{MIGRATION_NS, MINOR_FAULT_NS};
 pub use tally::Tally;

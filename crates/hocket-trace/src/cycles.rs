@@ -215,6 +215,8 @@ impl Cycles {
             names: 0,
             lanes,
             others: Vec::new(),
+            wakes: Vec::new(),
+            interrupts: Vec::new(),
             verdict: None,
         });
     }
@@ -268,13 +270,15 @@ impl Cycles {
         };
         let about = About {
             hocket: named.hocket,
-            session: named.session,
+            session: named.session.clone(),
             policy: format!("{}{driver}", profiler.words()),
             frames: self.frames,
             rate_hz: self.rate_hz,
             period_ns: period_ns.unsigned_abs(),
             kept: Kept::Every,
             span_cost_ns: 0,
+            machine: String::new(),
+            file: named.session,
         };
         let thread = |name: &String| Thread { name: name.clone(), cpu: None, beside: Vec::new() };
         let mut run = RunTrace::new(about, self.names.iter().map(thread).collect());

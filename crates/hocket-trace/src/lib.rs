@@ -8,6 +8,10 @@ pub mod cause;
 #[cfg(feature = "write")]
 pub mod cycles;
 pub mod misses;
+#[cfg(feature = "write")]
+mod numbers;
+#[cfg(feature = "write")]
+pub mod read;
 pub mod run;
 pub mod sched_text;
 pub mod switches;

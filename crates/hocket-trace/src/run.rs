@@ -3,9 +3,12 @@
 //! Times here are on the system's monotonic clock, or since the planned start of a block. [`RunTrace::add`] takes blocks
 //! in any order, and [`RunTrace::explain`] adds what is known of one. The module `write` turns it into files.
 
+use serde::{Deserialize, Serialize};
+
 use crate::cause::path::{Leg, What, way};
 use crate::cause::{Evidence, Verdict};
 use crate::switches::Switches;
+use crate::system::{InterruptOn, Surroundings, WokenOn};
 use crate::{BlockTrace, Misses, Span};
 
 /// The name and version of what the files hold. Each format has it near its beginning.
@@ -39,10 +42,14 @@ pub struct About {
     pub kept: Kept,
     /// What it costs a thread to note a span. 0: not known.
     pub span_cost_ns: u64,
+    /// The processor of the machine. Empty: not known.
+    pub machine: String,
+    /// The name of the file that it was read from. Empty: it was played just now.
+    pub file: String,
 }
 
 /// One thread of the engine.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thread {
     /// The name of its lanes, for example `worker 1`.
     pub name: String,
@@ -103,6 +110,10 @@ pub struct RunBlock {
     pub lanes: Vec<RunLane>,
     /// Threads outside the engine that ran on the seats or beside them, one entry per CPU. Only for explained blocks.
     pub others: Vec<Switches>,
+    /// Who woke whom on any CPU, where all were watched.
+    pub wakes: Vec<WokenOn>,
+    /// Interrupts on any CPU, where they were watched.
+    pub interrupts: Vec<InterruptOn>,
     /// Why it was late, or took longer than usual.
     pub verdict: Option<Verdict>,
 }
@@ -200,6 +211,8 @@ impl RunTrace {
             names: self.names(&trace.unit_names),
             lanes,
             others: Vec::new(),
+            wakes: Vec::new(),
+            interrupts: Vec::new(),
             verdict: None,
         };
         self.blocks.insert(at, block);
@@ -212,10 +225,12 @@ impl RunTrace {
         self.blocks[at].verdict = verdict.cloned();
     }
 
-    /// Replaces who else ran during a block that is there.
-    pub fn set_others(&mut self, number: u64, others: Vec<Switches>) {
+    /// Replaces what the rest of the machine did during a block that is there.
+    pub fn surround(&mut self, number: u64, with: Surroundings) {
         if let Ok(at) = self.place(number) {
-            self.blocks[at].others = others;
+            let block = &mut self.blocks[at];
+            (block.others, block.wakes, block.interrupts) =
+                (with.others, with.wakes, with.interrupts);
         }
     }
 
@@ -407,6 +422,8 @@ pub(crate) mod tests {
             period_ns: 1_000_000,
             kept: Kept::Every,
             span_cost_ns: 20,
+            machine: "a processor, 8 CPUs".into(),
+            file: String::new(),
         };
         let threads = [
             thread("worker 0 (leader)", 0, &[4]),

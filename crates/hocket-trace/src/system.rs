@@ -13,7 +13,7 @@ mod tally;
 use std::collections::BTreeMap;
 
 pub use merge::Merge;
-pub use recent::Recent;
+pub use recent::{InterruptOn, Recent, Surroundings, WokenOn};
 pub use tally::Tally;
 
 /// The name and version of what the files hold.
@@ -325,3 +325,32 @@ impl SystemTrace {
 
 /// Set in the number of a [`Did::Interrupted`] piece if it is work that an interrupt has put off.
 pub const DEFERRED: u32 = 1 << 31;
+
+/// What an interrupt is called: `irq 34`, or `softirq TIMER` for what one has put off ([`DEFERRED`]).
+pub fn interrupt_name(number: u32) -> String {
+    /// The rows of `/proc/softirqs`.
+    const DEFERRED_KINDS: [&str; 10] = [
+        "HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER",
+        "RCU",
+    ];
+    let kind = number & !DEFERRED;
+    match (number & DEFERRED != 0, DEFERRED_KINDS.get(kind as usize)) {
+        (true, Some(name)) => format!("softirq {name}"),
+        (true, None) => format!("softirq {kind}"),
+        (false, _) => format!("irq {kind}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interrupts_have_the_names_of_the_system() {
+        assert_eq!(interrupt_name(34), "irq 34");
+        assert_eq!(
+            [interrupt_name(DEFERRED | 1), interrupt_name(DEFERRED | 99)],
+            ["softirq TIMER", "softirq 99"]
+        );
+    }
+}

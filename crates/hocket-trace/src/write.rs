@@ -16,6 +16,8 @@ mod system_text;
 mod chrome;
 mod perfetto;
 
+pub(crate) use events::{AN_INTERRUPT, BY, WOKEN, kept};
+
 pub use chrome::{chrome_json, chrome_json_of_system};
 pub use perfetto::{perfetto, perfetto_of_system};
 pub use system_text::{system_summary, system_text};

@@ -7,7 +7,9 @@
 //! worker 1   .. [vocals 30..........600]
 //! ```
 
-use hocket_trace::cause::{Cause, Evidence, Seat, Verdict, explain, explain_unusual};
+use hocket_trace::cause::{
+    Caller, Cause, Evidence, Party, Seat, Share, Verdict, explain, explain_unusual,
+};
 use hocket_trace::switches::{Ran, Switches};
 use hocket_trace::{BlockTrace, Doing, Lane, Span};
 use proptest::prelude::*;
@@ -394,5 +396,83 @@ proptest! {
         let named = found.cause != Cause::Unknown;
         prop_assert!(!named || found.share_ns * 2 >= found.late_ns);
         prop_assert!(found.others.is_sorted_by(|a, b| a.share_ns >= b.share_ns));
+    }
+}
+
+/// Whose fault the block was, with a leader that waits for a clock and with one that a server calls.
+fn parties(evidence: &Evidence) -> [Party; 2] {
+    let found = verdict(evidence);
+    [Caller::Clock, Caller::Server].map(|caller| Party::of(&found, evidence, caller, None))
+}
+
+#[test]
+fn what_takes_a_seat_is_the_machines_fault() {
+    let mut taken = slow_vocals(900);
+    taken.seats[1].own = Some(stranger(1, 100, 600));
+    assert_eq!(parties(&taken), [Party::Machine; 2]);
+    let mut beside = slow_vocals(900);
+    beside.seats[1].siblings = vec![stranger(3, 30, 900)];
+    assert_eq!(parties(&beside), [Party::Machine; 2]);
+    let mut stolen = slow_vocals(900);
+    stolen.seats[1].steal_ns = 300 * US;
+    assert_eq!(parties(&stolen), [Party::Machine; 2]);
+}
+
+#[test]
+fn what_nothing_else_explains_is_ours() {
+    assert_eq!(parties(&slow_vocals(900)), [Party::Ours; 2], "a unit took too long");
+    let mut faults = slow_vocals(900);
+    faults.seats[1].major_faults = 1;
+    assert_eq!(parties(&faults), [Party::Ours; 2], "memory that is not there is Hocket's to lock");
+    let mut dear = block((0, 0), &[(0, 0, 700), (2, 900, 1180)], &[(1, 0, 899)]);
+    (dear.estimates_ns, dear.expected_ns) = (vec![700e3, 899e3, 280e3], 1.18e6);
+    assert_eq!(parties(&dear), [Party::Ours; 2], "the plan is too long");
+}
+
+#[test]
+fn a_late_call_is_the_machines_by_a_clock_and_the_servers_only_if_the_seat_was_watched() {
+    let mut late = block((500, 510), &[(0, 500, 780), (2, 1081, 1361)], &[(1, 510, 1080)]);
+    assert_eq!(verdict(&late).cause, Cause::LeaderWokeLate);
+    assert_eq!(parties(&late), [Party::Machine, Party::Unknown]);
+    late.seats[0].own = Some(Switches { cpu: 0, intervals: vec![], unknown: vec![] });
+    assert_eq!(parties(&late), [Party::Machine, Party::Server]);
+}
+
+#[test]
+fn a_block_behind_a_late_one_has_the_fault_of_that_one() {
+    let mut behind = block((500, 510), &[(0, 500, 780), (2, 1081, 1361)], &[(1, 510, 1080)]);
+    behind.signaled_ns = 490 * US;
+    let found = verdict(&behind);
+    assert_eq!(found.cause, Cause::SignaledLate);
+    for before in [Party::Ours, Party::Machine] {
+        assert_eq!(Party::of(&found, &behind, Caller::Clock, Some(before)), before);
+    }
+    assert_eq!(Party::of(&found, &behind, Caller::Clock, None), Party::Unknown);
+}
+
+#[test]
+fn small_causes_of_one_party_add_up() {
+    let share = |cause, share_ns| Share { cause, share_ns, subject: "a".into(), text: "b".into() };
+    let mixed = |shares: &[(Cause, i64)]| Verdict {
+        block: 7,
+        late_ns: 100,
+        cause: Cause::Unknown,
+        share_ns: 0,
+        subject: String::new(),
+        text: String::new(),
+        others: shares.iter().map(|(cause, ns)| share(*cause, *ns)).collect(),
+    };
+    let of =
+        |shares: &[(Cause, i64)]| Party::of(&mixed(shares), &slow_vocals(900), Caller::Clock, None);
+    let two = [(Cause::SeatTaken, 30), (Cause::HostSteal, 25), (Cause::UnitSlow, 40)];
+    assert_eq!(of(&two), Party::Machine);
+    assert_eq!(of(&two[1..]), Party::Unknown, "nobody has half");
+    assert_eq!(of(&[]), Party::Unknown);
+}
+
+#[test]
+fn names_of_parties_are_those_of_their_json() {
+    for party in Party::ALL {
+        assert_eq!(serde_json::to_value(party).unwrap(), party.name());
     }
 }

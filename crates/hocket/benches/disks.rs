@@ -18,7 +18,7 @@
 //!
 //! Nothing is judged. Without `--bench` all run on a small session, to see that they work.
 
-#[path = "../../hocket-engine/benches/one_seat/mod.rs"]
+#[path = "../../hocket-lab/benches/one_seat/mod.rs"]
 mod one_seat;
 #[path = "disks/locate.rs"]
 mod locate;

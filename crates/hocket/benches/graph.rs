@@ -17,14 +17,16 @@
 //!   block of the same graph, when all fades are over, is its reference. Plans are made on the same thread, and the first block
 //!   after that finds cold caches: the exchange for the same graph shows how much that is.
 //! - *trace*: `sessions/band.toml` without notes on what its thread does, with them, and with the copy that `hocket trace` makes
-//!   of each block's notes. What then becomes of the copies is work of another thread; here it is not timed. A twin of the
-//!   engine without notes says what this machine cannot tell apart.
+//!   of each block's notes. What then becomes of the copies is work of another thread; here it is not timed. One engine takes
+//!   all turns, because two of the same kind differ by more than the notes cost. A second series of turns without says what
+//!   this machine cannot tell apart. Ten engines, built one after the other, give ten results; the interval is over them.
 //!
 //! Nothing is judged. Without `--bench` all of it runs briefly, to see that it works.
 
-#[path = "../../hocket-engine/benches/one_seat/mod.rs"]
+#[path = "../../hocket-lab/benches/one_seat/mod.rs"]
 mod one_seat;
 
+use std::cell::RefCell;
 use std::hint::black_box;
 use std::path::Path;
 use std::process::ExitCode;
@@ -36,7 +38,7 @@ use hocket_engine::time::{LanePoint, Shape, TimeBase};
 use hocket_engine::{
     BlockTimes, Engine, FlightDrain, FlightRecorder, FlightSettings, GraphEditor, HandOver,
     LaneChange, LaneSpec, NodeSource, Policy, Prepared, ScheduleKind, Seat, Seating, Seats,
-    Settings, SiblingPolicy, flight, prepare_session,
+    Settings, SiblingPolicy, Spans, flight, prepare_session,
 };
 use hocket_lab::provenance::{BenchCommand, bench_exit};
 use hocket_lab::stats::{Rng, median, quantile_sorted};
@@ -182,7 +184,7 @@ const VALUES: &str = "ignored by the processors";
 
 fn automation(size: &Size) -> Result<Value, String> {
     let tracks = tracks();
-    let mut engines = [engine(&tracks)?, engine(&tracks)?, engine(&tracks)?, band(true)?];
+    let mut engines = [engine(&tracks)?, engine(&tracks)?, engine(&tracks)?, band()?];
     automate(&engines[1], 0.0)?;
     automate(&engines[2], 1.0)?;
     let [without, at_rest, on_ramps, band] = turns(engines.each_mut().map(walk), size);
@@ -227,13 +229,13 @@ fn automate(engine: &Engine, rise: f64) -> Result<(), String> {
     engine.control().automate(changes).map(|_| ()).map_err(|error| error.to_string())
 }
 
-fn band(spans: bool) -> Result<Engine, String> {
+fn band() -> Result<Engine, String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sessions/band.toml");
     let topology = topology().map_err(|failure| failure.to_string())?;
     let loaded = load_session(&path, Some(RATE_HZ), &topology).map_err(|why| why.to_string())?;
     let prepared = prepare_session(&loaded.session, &loaded.media, RATE_HZ, Fusing::Chains);
     let (seating, settings) = one_seat(FRAMES, RATE_HZ);
-    let settings = Settings { spans, ..settings };
+    let settings = Settings { spans: true, ..settings };
     Engine::start(prepared.map_err(|error| error.to_string())?, settings, seating)
         .map_err(|error| error.to_string())
 }
@@ -423,34 +425,75 @@ fn replace(editor: &mut GraphEditor, latency: usize) -> Result<(), String> {
 
 // --- trace --------------------------------------------------------------------
 
+/// Engines that are built one after the other. Each has a layout of the memory of its own.
+const TRACED: usize = 10;
+
+/// Blocks between two collections; less than a recorder has room for.
+const COLLECT_EVERY: u64 = 32;
+
+/// Turns of one engine: the medians of its blocks, in ns.
+struct Traced {
+    spans: usize,
+    without: Vec<f64>,
+    again: Vec<f64>,
+    noted: Vec<f64>,
+    copied: Vec<f64>,
+}
+
 fn trace(size: &Size) -> Result<Value, String> {
-    let mut engines = [band(false)?, band(false)?, band(true)?, band(true)?];
+    let each = Size { rounds: size.rounds.div_ceil(4), blocks: size.blocks };
+    let engines: Vec<Traced> = (0..TRACED).map(|_| traced(&each)).collect::<Result<_, _>>()?;
+    let spans = engines[0].spans;
+    let without: Vec<f64> = engines.iter().map(|of| middle(&of.without)).collect();
+    println!(
+        "{spans} notes on a block of `band`, percent of its time without ({:.0} ns), {TRACED} engines",
+        middle(&without)
+    );
+    let print = |what: &str, with: fn(&Traced) -> &[f64]| {
+        let more = |of: &Traced| middle(&differences(&of.without, with(of), 1.0));
+        let shares: Vec<f64> =
+            engines.iter().map(|of| 100.0 * more(of) / middle(&of.without)).collect();
+        Estimate::of(&shares).print(what);
+        let per_note: Vec<f64> = engines.iter().map(|of| more(of) / spans as f64).collect();
+        Estimate::of(&per_note).print("  ns per note");
+    };
+    print("notes", |of| &of.noted);
+    print("notes and their copy", |of| &of.copied);
+    print("without, other turns", |of| &of.again);
+    let json = |of: &Traced| {
+        json!({
+            "without_ns": of.without, "without_again_ns": of.again,
+            "noted_ns": of.noted, "copied_ns": of.copied,
+        })
+    };
+    Ok(json!({ "spans": spans, "engines": engines.iter().map(json).collect::<Vec<_>>() }))
+}
+
+/// The four ways take turns in one engine, so that they have the same memory.
+fn traced(size: &Size) -> Result<Traced, String> {
+    let mut engine = band()?;
     let every = FlightSettings { hand_over: HandOver::Every, ..FlightSettings::default() };
-    let (mut recorder, mut drain) = flight::record(&engines[3], every);
-    let spans = spans_of_a_block(&mut engines[3], &mut recorder, &mut drain)?;
-    let [first, second, noted, kept] = &mut engines;
-    let copies = walk_and_copy(kept, &mut recorder, &mut drain);
-    let [without, again, noted, copied] =
-        turns([walk(first), walk(second), walk(noted), copies], size);
+    let (mut recorder, mut drain) = flight::record(&engine, every);
+    let spans = spans_of_a_block(&mut engine, &mut recorder, &mut drain)?;
+    let control = engine.control();
+    let cell = RefCell::new(engine);
+    let way = |spans: Spans| -> Walk<'_> {
+        let (cell, control) = (&cell, &control);
+        Box::new(move || {
+            control.set_spans(spans);
+            black_box(cell.borrow_mut().process_serial(FRAMES)).duration_ns as f64
+        })
+    };
+    let copied: Walk<'_> = Box::new(|| {
+        control.set_spans(Spans::Times);
+        walk_and_copy(&mut cell.borrow_mut(), &mut recorder, &mut drain)
+    });
+    let ways = [way(Spans::Off), way(Spans::Off), way(Spans::Times), copied];
+    let [without, again, noted, copied] = turns(ways, size);
     if recorder.dropped() + recorder.spans_left_out() > 0 {
         return Err("a part of the notes was not copied".into());
     }
-    println!(
-        "{spans} notes on a block of `band`, percent of its time without ({:.0} ns)",
-        middle(&without)
-    );
-    for (what, with) in
-        [("notes", &noted), ("notes and their copy", &copied), ("a second engine without", &again)]
-    {
-        let more = differences(&without, with, 1.0);
-        let shares: Vec<f64> =
-            more.iter().zip(&without).map(|(more, without)| 100.0 * more / without).collect();
-        Estimate::of(&shares).print(what);
-        println!("  {:.1} ns per note", middle(&more) / spans as f64);
-    }
-    Ok(json!({
-        "spans": spans, "without_ns": without, "without_again_ns": again, "noted_ns": noted, "copied_ns": copied,
-    }))
+    Ok(Traced { spans, without, again, noted, copied })
 }
 
 fn spans_of_a_block(
@@ -466,20 +509,21 @@ fn spans_of_a_block(
     if spans == 0 { Err("a block left no notes".into()) } else { Ok(spans) }
 }
 
-/// A block, and the copy of its notes.
-fn walk_and_copy<'a>(
-    engine: &'a mut Engine,
-    recorder: &'a mut FlightRecorder,
-    drain: &'a mut FlightDrain,
-) -> Walk<'a> {
-    Box::new(move || {
-        let times = engine.process_serial(FRAMES);
-        let start = Instant::now();
-        recorder.note(engine, &times);
-        let copied_ns = start.elapsed().as_nanos() as f64;
+/// A block, and the copy of its notes, in ns.
+fn walk_and_copy(
+    engine: &mut Engine,
+    recorder: &mut FlightRecorder,
+    drain: &mut FlightDrain,
+) -> f64 {
+    let times = engine.process_serial(FRAMES);
+    let start = Instant::now();
+    recorder.note(engine, &times);
+    let copied_ns = start.elapsed().as_nanos() as f64;
+    // Elsewhere another thread collects. Here it is done now and then, in a block that the median leaves out.
+    if times.block.is_multiple_of(COLLECT_EVERY) {
         black_box(drain.collect());
-        times.duration_ns as f64 + copied_ns
-    })
+    }
+    times.duration_ns as f64 + copied_ns
 }
 
 // --- engines ------------------------------------------------------------------

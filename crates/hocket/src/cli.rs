@@ -25,8 +25,8 @@ use hocket_files::StandardOutput;
 pub use bench::BenchArgs;
 pub use check::CheckArgs;
 pub use choices::{
-    DiskArgs, DitherArg, FormatArg, IsolateArgs, LanesArg, ProjectArgs, ScheduleArg, SiblingChoice,
-    TransportArg, WaitArg,
+    DiskArgs, DitherArg, FormatArg, IsolateArgs, LanesArg, PluginFaultsArg, ProjectArgs,
+    ScheduleArg, SiblingChoice, TransportArg, WaitArg,
 };
 pub use demo::DemoArgs;
 pub use devices::DevicesArgs;

@@ -111,6 +111,7 @@ fn bench_args(args: &DemoArgs, session: PathBuf, seats: usize) -> BenchArgs {
         fill: None,
         disturb: Some(format!("preview,compute:{}", seats.clamp(1, 64))),
         counters: false,
+        counters_per_kind: false,
         priority: Settings::PRIORITY,
         seed: None,
         json: false,

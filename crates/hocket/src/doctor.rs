@@ -1,6 +1,7 @@
 //! `hocket doctor`: whether this machine is fit for real-time audio; what was found, why it matters, what to do.
 
 mod checks;
+mod timers;
 mod wakeups;
 
 use std::fmt::Write as _;

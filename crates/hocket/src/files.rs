@@ -36,6 +36,8 @@ pub(crate) enum Kind {
     Checked,
     /// A session: somebody's work, which is never replaced.
     Session,
+    /// The log of a run: evidence of what happened, which only `--force` replaces.
+    Log,
 }
 
 /// Enough for the mark of every kind.
@@ -62,7 +64,7 @@ impl Kind {
             }
             Kind::State => begins("{\"format\":\"hocket-lv2-state/"),
             Kind::Checked => true,
-            Kind::Session => false,
+            Kind::Session | Kind::Log => false,
         }
     }
 
@@ -73,7 +75,7 @@ impl Kind {
 
     /// Whether its folder is made if there is none. A folder that was mistyped would swallow a whole render.
     fn makes_folder(self) -> bool {
-        !matches!(self, Kind::Audio | Kind::State | Kind::Session)
+        !matches!(self, Kind::Audio | Kind::State | Kind::Session | Kind::Log)
     }
 }
 
@@ -205,9 +207,9 @@ impl Files {
         match self.force || own {
             true => Ok(()),
             false => Err(Failure::bad_input(format!(
-                "{what} {}: there is a file that Hocket did not write as such, and nothing was changed; name another \
-                 file, or replace it with --force",
-                path.display()
+                "{what} {}: there is a file {}, and nothing was changed; name another file, or replace it with --force",
+                path.display(),
+                if kind == Kind::Log { "already" } else { "that Hocket did not write as such" }
             ))),
         }
     }

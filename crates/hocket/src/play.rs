@@ -1,10 +1,13 @@
 //! `hocket play`: a session in real time, and why blocks were late.
 
+mod blame;
 mod clocks;
 mod costs;
 mod dashboard;
 mod device;
 mod following;
+mod kernel_times;
+mod incidents;
 mod lines;
 mod listen;
 mod live;
@@ -13,10 +16,12 @@ mod notes;
 mod osc;
 mod outcome;
 mod peaks;
+mod session_log;
 mod shown;
 mod sound;
 mod steering;
 mod additions;
+mod strip_ports;
 mod strips;
 mod view;
 mod watcher;
@@ -29,7 +34,7 @@ use std::time::{Duration, Instant};
 
 use hocket_devices::{Bundle, Channels, Device, End, Format, Ready, ServerTransport};
 use hocket_engine::control::choose_sibling_policy::Need;
-use hocket_engine::{Engine, FlightSettings, Policy, Seating, Settings, flight, seats_of};
+use hocket_engine::{Caller, Engine, FlightSettings, Policy, Seating, Settings, flight, seats_of};
 use hocket_machine::Topology;
 use hocket_plan::{CostTable, Session, SiblingPolicy};
 use hocket_plugins::isolate::Pace;
@@ -42,13 +47,14 @@ use crate::load::streams::{Wait, summary};
 use crate::load::{LoadedSession, OpenedSession, topology};
 use crate::lost_events::NoRoom;
 use crate::output::{Talk, detail, line, note, print, print_json, says, tell};
-use crate::plugin::isolated;
+use crate::plugin::{isolated, watched};
 use crate::profile::Known;
 use crate::render::{check_length, wanted_frames};
 use crate::restarts::Restarts;
 use crate::takes::{self, Takes, Wanted};
 use crate::written::{Parts, wrote};
 use additions::Additions;
+use blame::Blame;
 use clocks::Clocks;
 use dashboard::Screen;
 pub(crate) use dashboard::leave;
@@ -63,6 +69,7 @@ use notes::{Notes, Until};
 use osc::Listener;
 use outcome::{Disk, Outcome};
 use peaks::{Looker, Peaks};
+use session_log::SessionLog;
 use sound::Sound;
 use steering::{Leads, Steering, schedule_of};
 use strips::Strips;
@@ -101,8 +108,10 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     let mut opened = OpenedSession::open_as(&args.session, rate_hz, &topology, project)?;
     opened.feed(&args.input)?;
     opened.feed_inputs(chosen.has_inputs());
+    strip_ports::add(&args.ports, opened.session_mut())?;
     let priority = (args.priority > 0).then_some(args.priority);
     isolated::set_up(&args.isolate, opened.session(), (Pace::RealTime, frames, priority))?;
+    watched::set_up(args.plugin_faults.into(), Pace::RealTime);
     let wanted = takes::wanted(&args.take, opened.session())?;
     check_files(args, &opened, &wanted)?;
     crate::bench::check_block(frames, opened.rate_hz())?;
@@ -145,6 +154,10 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     // What the user prolongs is recorded, too.
     let takes_end = if matches!(until, Until::Song(_)) { None } else { length };
     let takes = Takes::begin(&wanted, &engine, takes_end)?;
+    let begin = |path: &Path| {
+        SessionLog::begin(path, loaded.rate_hz, facts_of_log(args, &engine, &loaded, &sound))
+    };
+    let session_log = args.log.as_deref().map(begin).transpose()?;
     parts.end("preparing");
     let run = Run {
         loaded: &loaded,
@@ -156,6 +169,7 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
         leads,
         clocks,
         transport: args.transport,
+        session_log,
         stop: &stop,
     };
     let (engine, outcome) = play(device.as_mut(), engine, takes, showing, run)?;
@@ -171,11 +185,37 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
         costs::keep(path, &engine.control())?;
         wrote(path);
     }
+    args.log.iter().filter(|_| outcome.is_logged).for_each(|path| wrote(path));
     parts.tell();
     if let End::DeviceEnded(why) = &outcome.end {
         tell(why);
     }
     Ok(exit(&outcome, args))
+}
+
+/// What runs, for the first line of its log.
+fn facts_of_log(
+    args: &PlayArgs,
+    engine: &Engine,
+    loaded: &LoadedSession,
+    sound: &Sound,
+) -> serde_json::Value {
+    let [schedule, sibling, wait] = names(engine);
+    serde_json::json!({
+        "session": loaded.session.name,
+        "file": args.session.display().to_string(),
+        "device": sound.device,
+        "latency": sound.json(),
+        "rate_hz": loaded.rate_hz,
+        "frames": engine.settings().frames,
+        "deadline_ns": engine.settings().period().as_nanos() as u64,
+        "schedule": schedule,
+        "sibling": sibling,
+        "wait": wait,
+        "workers": engine.schedule().workers(),
+        "priority": args.priority,
+        "transport": args.transport.name(),
+    })
 }
 
 /// What the device and the engine exchange.
@@ -203,7 +243,7 @@ fn tell_ready(sound: &Sound, ready: &Ready) {
 }
 
 fn check_files(args: &PlayArgs, opened: &OpenedSession, takes: &[Wanted]) -> Result<(), Failure> {
-    let mut files = Files::new(false);
+    let mut files = Files::new(args.force);
     files.reads_session(&args.session, opened.sources());
     opened.input_files().for_each(|path| files.reads("the file of an --input", path));
     args.profile.profile.iter().for_each(|path| files.reads("the profile", path));
@@ -213,6 +253,9 @@ fn check_files(args: &PlayArgs, opened: &OpenedSession, takes: &[Wanted]) -> Res
     if let Some(path) = &args.costs {
         files.writes("--costs", path, Kind::Checked)?;
     }
+    if let Some(path) = &args.log {
+        files.writes("--log", path, Kind::Log)?;
+    }
     takes::check_files(takes, opened.rate_hz(), &mut files)
 }
 
@@ -220,6 +263,7 @@ fn exit(outcome: &Outcome, args: &PlayArgs) -> Exit {
     let missed = args.max_misses.is_some_and(|most| outcome.meter.misses.total() > most);
     let lost = outcome.takes.iter().any(|take| !take.is_whole());
     let ended = matches!(outcome.end, End::DeviceEnded(_));
+    let lost = lost || !outcome.is_logged;
     match (lost || ended, outcome.interrupted, missed) {
         (true, _, _) => Exit::NotPossible,
         (false, true, _) => Exit::Interrupted,
@@ -432,6 +476,8 @@ struct Run<'a> {
     clocks: Clocks,
     /// Which transport that is.
     transport: TransportArg,
+    /// `None`: no file was asked for.
+    session_log: Option<SessionLog>,
     stop: &'a AtomicBool,
 }
 
@@ -498,11 +544,21 @@ fn play(
     if let Some(page) = &page {
         shown.say(format!("page: {}", page.url()));
     }
-    let notes =
-        Notes { recorder, meter: Meter::new(), takes, live: Arc::clone(&live), until: run.until };
+    let (writer, reader) = incidents::incidents();
+    let notes = Notes {
+        recorder,
+        meter: Meter::new(),
+        incidents: writer,
+        takes,
+        live: Arc::clone(&live),
+        until: run.until,
+    };
     let restarts = Restarts::new(engine.control());
+    let caller = if device.name() == "jack" { Caller::Server } else { Caller::Clock };
+    let wants_log = run.session_log.is_some();
+    let told = (Blame::new(reader, caller), run.session_log.take());
     let (watched, heard, served, played) = std::thread::scope(|scope| {
-        let watcher = scope.spawn(|| watch(drain, &live, (&causes, restarts), bar));
+        let watcher = scope.spawn(|| watch(drain, &live, (&causes, restarts), told, bar));
         let shower = scope.spawn(|| showing.run(shown, stop));
         let steers = steering.clone();
         let additions = osc.as_ref().map(|_| Additions::start(loaded, engine.control()));
@@ -544,8 +600,12 @@ fn play(
         buffer_bytes: buffer.bytes(),
         used_bytes: buffer.used_bytes(),
     });
-    let (log, limits) = watched.unzip();
-    let outcome = Outcome {
+    let (log, limits, faults, session_log) = match watched {
+        Some(it) => (Some(it.log), it.limits, it.faults, it.session_log),
+        None => Default::default(),
+    };
+    let faults = faults.complete(meter.misses, played.xruns.as_ref());
+    let mut outcome = Outcome {
         session: loaded.session.name.clone(),
         sound: run.sound,
         transport,
@@ -560,11 +620,14 @@ fn play(
         threads: played.threads,
         meter,
         xruns: played.xruns,
+        faults,
+        is_logged: !wants_log,
         log,
-        limits: limits.unwrap_or_default(),
+        limits,
         memory: engine.memory().cloned(),
         contained: engine.contained(),
         isolated: isolated::reports(),
+        plugin_faults: watched::findings(),
         no_room: NoRoom::of(&engine),
         interrupted: stop.load(Relaxed) && !live.has_quit(),
         end: played.end,
@@ -573,6 +636,9 @@ fn play(
         heard,
         served,
     };
+    if let Some(log) = session_log {
+        outcome.is_logged = log.end(outcome.counts());
+    }
     Ok((engine, outcome))
 }
 

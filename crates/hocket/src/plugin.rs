@@ -8,6 +8,7 @@ mod save;
 mod show;
 mod start;
 pub(crate) mod source;
+pub(crate) mod watched;
 
 use std::path::PathBuf;
 

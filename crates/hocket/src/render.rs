@@ -25,7 +25,7 @@ use crate::load::streams::Wait;
 use crate::load::{LoadedSession, effects};
 use crate::lost_events::NoRoom;
 use crate::output::{bar, detail, note, tell};
-use crate::plugin::isolated;
+use crate::plugin::{isolated, watched};
 use crate::restarts::Restarts;
 use crate::takes::{self, Takes, Wanted};
 use crate::written::{Parts, seconds, wrote};
@@ -197,6 +197,7 @@ fn tell_levels(args: &RenderArgs, gain_db: Option<f64>, paths: &[&Path], files: 
 fn tell_faults(engine: &Engine) {
     engine.contained().iter().for_each(|contained| tell(format_args!("warning: {contained}")));
     isolated::reports().iter().for_each(|report| tell(format_args!("warning: {report}")));
+    watched::News::default().look();
     NoRoom::of(engine).lines().for_each(|line| tell(format_args!("warning: {line}")));
 }
 

@@ -44,7 +44,8 @@ pub(crate) fn wanted(args: &[NamedFile], session: &Session) -> Result<Vec<Wanted
     let mut all = Vec::new();
     for arg in args {
         let (name, file) = arg.named(|name| strip_named(name, session).is_some());
-        let strip = strip_named(&name, session).ok_or_else(|| unknown(arg, &name, session))?;
+        let strip = strip_named(&name, session)
+            .ok_or_else(|| unknown(&format!("--take {arg}"), &name, session))?;
         let (from, asked) = (TakeFrom::Strip(strip, Tap::PostFader), format!("--take {arg}"));
         all.push(Wanted { name, from, channels: Ports::STEREO.main, file, asked });
     }
@@ -71,14 +72,15 @@ pub(crate) fn strip_named(name: &str, session: &Session) -> Option<StripId> {
     session.strip_ids().into_iter().find(|id| session.strip(*id).name == name)
 }
 
-fn unknown(arg: &NamedFile, name: &str, session: &Session) -> Failure {
+/// `asked`: the flag and its value.
+pub(crate) fn unknown(asked: &str, name: &str, session: &Session) -> Failure {
     let ids = session.strip_ids();
     let others = ids.iter().filter(|id| **id != StripId::Master);
     let names: Vec<&str> = others.map(|id| session.strip(*id).name.as_str()).collect();
     let more = if names.len() > NAMES_LISTED { ", ..." } else { "" };
     let names = names[..names.len().min(NAMES_LISTED)].join(", ");
     Failure::bad_input(format!(
-        "--take {arg}: the session has no strip '{name}'; choose master or one of: {names}{more}"
+        "{asked}: the session has no strip '{name}'; choose master or one of: {names}{more}"
     ))
 }
 

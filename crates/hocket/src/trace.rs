@@ -45,17 +45,17 @@ const EXPLANATIONS: usize = 5;
 /// [`Failure`].
 pub fn run(args: &TraceArgs) -> Result<Exit, Failure> {
     let format = Format::of(&args.output)?;
-    if let Some(from) = &args.from {
-        return from::run(args, from, format);
+    if !args.from.is_empty() {
+        return from::run(args, format);
     }
     match (args.attach, &args.session) {
         (Some(process), _) => attach::run(args, process, format),
-        (None, Some(_)) if args.children || args.interrupts => {
-            let option = if args.children { "--children" } else { "--interrupts" };
-            Err(Failure::bad_input(format!(
-                "{option} belongs to --attach PID, which watches a program"
-            )))
+        (None, Some(_)) if args.children => {
+            Err(Failure::bad_input("--children belongs to --attach PID, which watches a program"))
         }
+        (None, Some(_)) if args.interrupts && !args.system => Err(Failure::bad_input(
+            "--interrupts belongs to --system or to --attach PID, which watch every CPU",
+        )),
         (None, Some(session)) => play(args, session, format),
         (None, None) => Err(Failure::bad_input(
             "name a session, a program with --attach PID, or a file with --from FILE",
@@ -203,6 +203,8 @@ impl Stage<'_> {
             period_ns: settings.period().as_nanos() as u64,
             kept: self.kept(),
             span_cost_ns: flight::span_cost_ns(),
+            machine: machine(self.topology),
+            file: String::new(),
         }
     }
 
@@ -228,7 +230,9 @@ impl Stage<'_> {
         let load = self.disturbers(disturb)?;
         // This thread leads, and the seats are watched from now on.
         run.limits = drain.watch(current_thread(), collect::SWITCH_RING_BYTES);
-        let system = self.args.system.then(|| system::Beside::start(&mut run.limits)).flatten();
+        let system =
+            self.args.system.then(|| system::Beside::start(self.args.interrupts, &mut run.limits));
+        let system = system.flatten();
         let notes = Notes::new(recorder, self.blocks());
         let collector = Collector::new(drain, run, system);
         let ended = collect::Ended::default();
@@ -257,12 +261,28 @@ impl Stage<'_> {
     }
 }
 
+/// `AMD EPYC, 2 CPUs`.
+fn machine(topology: &Topology) -> String {
+    let cpus = match topology.seats.len() {
+        1 => "1 CPU".to_owned(),
+        more => format!("{more} CPUs"),
+    };
+    let models = topology.packages.iter().filter_map(|package| package.model.as_deref());
+    let model = models.map(str::trim).find(|model| !model.is_empty());
+    model.map_or(cpus.clone(), |model| format!("{model}, {cpus}"))
+}
+
 /// What was played and kept, and why blocks were late.
 fn summary(run: &RunTrace) -> String {
     let about = &run.about;
     let interrupted = if run.interrupted { ", interrupted" } else { "" };
+    // The cycles of an audio server have no other name than that of their file.
+    let file = match about.file.as_str() {
+        file if file.is_empty() || file == about.session => String::new(),
+        file => format!("{file}: "),
+    };
     let mut text = format!(
-        "{}: {} blocks of {}, {}{interrupted}\n",
+        "{file}{}: {} blocks of {}, {}{interrupted}\n",
         about.session,
         run.played,
         run.frames(),

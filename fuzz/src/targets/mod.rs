@@ -27,6 +27,7 @@ mod switches;
 mod sysfs;
 mod tempo;
 mod topology;
+mod traces;
 
 /// A parser and its bounds.
 #[derive(Debug, Clone, Copy)]
@@ -45,7 +46,7 @@ const fn target(name: &'static str, check: fn(&[u8]), memory_mib: usize) -> Targ
 }
 
 /// All of them.
-pub const TARGETS: [Target; 21] = [
+pub const TARGETS: [Target; 22] = [
     // A compressed file of some kilobytes may hold minutes of silence.
     target("audio", audio::check, 1024),
     target("costs", costs::check, 64),
@@ -72,4 +73,5 @@ pub const TARGETS: [Target; 21] = [
     target("sysfs", sysfs::check, 256),
     target("tempo", tempo::check, 64),
     target("topology", topology::check, 256),
+    target("traces", traces::check, 256),
 ];

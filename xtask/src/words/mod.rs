@@ -1,8 +1,10 @@
 //! The repository speaks of Hocket alone: no build machine's paths, no registry hosts, no words
 //! of another trade. The terms are in [`list`]. Texts that are in plain English stay so: [`english`].
+//! Sentences of pages are short: [`sentences`].
 
 mod english;
 mod list;
+mod sentences;
 
 use std::path::Path;
 
@@ -24,6 +26,7 @@ pub fn check(root: &Path) -> Result<Vec<Finding>, String> {
         if let Some(text) = repo::text(root, &file) {
             findings.extend(check_text(&terms, &file, &text));
             findings.extend(english::check_text(&file, &text));
+            findings.extend(sentences::check_page(&file, &text));
         }
     }
     Ok(findings)

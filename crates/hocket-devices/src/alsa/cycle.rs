@@ -238,8 +238,8 @@ impl<'a, O: BlockObserver> Cycle<'a, O> {
         let called_ns = monotonic_ns();
         let begun_ns = called_ns - self.waited_ns()?.min(called_ns);
         self.read()?;
-        let (times, goes_on) = self.compute(begun_ns);
-        self.note(&times, called_ns);
+        let (times, last_block, goes_on) = self.compute(begun_ns);
+        self.note(&times, last_block, called_ns);
         self.write()?;
         if !goes_on {
             return Err(Out::Finished);
@@ -291,10 +291,11 @@ impl<'a, O: BlockObserver> Cycle<'a, O> {
         Ok(())
     }
 
-    /// The blocks of a period: one, unless the engine's are shorter.
-    fn compute(&mut self, begun_ns: u64) -> (BlockTimes, bool) {
+    /// The blocks of a period: one, unless the engine's are shorter. Returns their times together, the number of the last
+    /// one, and whether to go on.
+    fn compute(&mut self, begun_ns: u64) -> (BlockTimes, u64, bool) {
         let (frames, deadline_ns) = (self.row.len(), self.ns(self.row.len() as u64));
-        let (mut from, mut period, mut goes_on) = (0, None, true);
+        let (mut from, mut period, mut block, mut goes_on) = (0, None, 0, true);
         self.out.fill(0);
         while from < frames && goes_on {
             let wanted = (frames - from).min(self.engine.settings().frames as usize);
@@ -305,25 +306,28 @@ impl<'a, O: BlockObserver> Cycle<'a, O> {
             let mut times = self.engine.process_planned(wanted, begun_ns);
             times.deadline_ns = deadline_ns;
             times.skipped = std::mem::take(&mut self.skipped);
+            block = times.block;
             self.put_out(from, wanted);
             from += wanted;
             period = Some(period.map_or(times, |before| crate::joined(before, &times)));
             goes_on = self.observer.block(&times, &self.engine);
         }
-        (period.unwrap_or_default(), goes_on)
+        (period.unwrap_or_default(), block, goes_on)
     }
 
-    fn note(&mut self, times: &BlockTimes, called_ns: u64) {
+    fn note(&mut self, times: &BlockTimes, last_block: u64, called_ns: u64) {
         self.observer.period(times);
         self.was_late = times.is_late();
         let due_ns = times.signaled_ns;
         let took = Took {
+            block: last_block,
             due_ns,
             lateness_ns: called_ns.saturating_sub(due_ns),
             duration_ns: monotonic_ns().saturating_sub(called_ns),
             period_ns: times.deadline_ns,
         };
-        self.attribution.note(took, self.xruns);
+        let xrun = self.attribution.note(took, self.xruns);
+        xrun.iter().for_each(|xrun| self.observer.xrun(xrun));
     }
 
     fn bring_in(&mut self, from: usize, frames: usize) {
@@ -360,8 +364,10 @@ impl<'a, O: BlockObserver> Cycle<'a, O> {
     }
 
     /// What is left behind the last period.
-    pub(super) fn end(self, now_ns: u64) -> (Engine, O, Xruns) {
-        (self.engine, self.observer, self.attribution.end(now_ns, self.xruns))
+    pub(super) fn end(mut self, now_ns: u64) -> (Engine, O, Xruns) {
+        let (xruns, last) = self.attribution.end(now_ns, self.xruns);
+        last.iter().for_each(|xrun| self.observer.xrun(xrun));
+        (self.engine, self.observer, xruns)
     }
 }
 

@@ -97,7 +97,7 @@ impl<O: BlockObserver> Player<O> {
         self.sends_clock.iter_mut().for_each(ClockSender::begin_cycle);
         let mut skipped = self.skipped(&cycle);
         self.bring_in_events(ports, cycle.frames);
-        let (mut from, mut period, mut place) = (0, None, None);
+        let (mut from, mut period, mut place, mut block) = (0, None, None, 0);
         while from < cycle.frames {
             let wanted = (cycle.frames - from).min(self.engine.largest_block());
             self.bring_in(ports, from, wanted);
@@ -108,6 +108,7 @@ impl<O: BlockObserver> Player<O> {
             times.deadline_ns = self.ns(cycle.frames);
             // Told with the block behind the gap, because the one before it is over.
             times.skipped = std::mem::take(&mut skipped);
+            block = times.block;
             self.put_out(ports, from, wanted);
             self.send_clock(ports, from);
             place = place.or_else(|| self.place());
@@ -123,12 +124,14 @@ impl<O: BlockObserver> Player<O> {
         self.send_place(ports, place);
         period.iter().for_each(|period| self.observer.period(period));
         let took = Took {
+            block,
             due_ns: cycle.begun_ns,
             lateness_ns: called_ns.saturating_sub(cycle.begun_ns),
             duration_ns: monotonic_ns().saturating_sub(called_ns),
             period_ns: self.ns(cycle.frames),
         };
-        self.attribution.note(took, self.events.xruns());
+        let xrun = self.attribution.note(took, self.events.xruns());
+        xrun.iter().for_each(|xrun| self.observer.xrun(xrun));
     }
 
     /// Has the song where the server's transport is, from the cycle's first frame on.

@@ -21,6 +21,17 @@ pub enum Mode {
     WaitsForClients,
     /// As on a stage: a client that is late is left out.
     Usual,
+    /// [`Mode::WaitsForClients`], and the threads of server and clients are real-time threads. See [`may_be_real_time`].
+    RealTime,
+}
+
+/// The priority of a [`Mode::RealTime`] server; its clients are five below.
+pub const REAL_TIME: u8 = 70;
+
+/// Whether the system grants threads such a priority.
+pub fn may_be_real_time() -> bool {
+    let granted = Command::new("chrt").args(["-f", &REAL_TIME.to_string(), "true"]).output();
+    granted.is_ok_and(|granted| granted.status.success())
 }
 
 /// The server. It ends when this is dropped.
@@ -49,8 +60,14 @@ impl Server {
         let name = format!("hkt{}-{}", std::process::id(), NUMBER.fetch_add(1, Relaxed));
         let program = [before, &["jackd"]].concat();
         let mut command = Command::new(program[0]);
-        command.args(&program[1..]).args(["--name", &name, "--no-realtime"]);
-        if mode == Mode::WaitsForClients {
+        command.args(&program[1..]).args(["--name", &name]);
+        match mode {
+            Mode::RealTime => {
+                command.args(["--realtime", "--realtime-priority", &REAL_TIME.to_string()])
+            }
+            _ => command.arg("--no-realtime"),
+        };
+        if mode != Mode::Usual {
             command.args(["--sync", "--timeout", "60000"]);
         }
         command.arg("-d").args(driver);

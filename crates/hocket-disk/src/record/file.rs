@@ -1,7 +1,8 @@
 //! The file of a take: a header that is valid at every moment, and samples behind it.
 //!
-//! The order is: samples, `fdatasync`, header. So a header never states what is not on the disk. The header is written
-//! in one call and has the same length always, so a killed process leaves the old one or the new one.
+//! The order is: samples, `fdatasync`, header, `fdatasync`. So a header never states what is not on the disk, and a power
+//! cut leaves the header of the last sync. The header is written in one call and has the same length always, so a killed
+//! process leaves the old one or the new one.
 
 use std::fs::File;
 use std::io;
@@ -126,11 +127,13 @@ impl TakeFile {
         Ok(())
     }
 
-    /// Puts everything so far on the disk, and then says so in the header.
+    /// Puts everything so far on the disk, and then a header that says so.
     pub fn sync(&mut self) -> Result<(), WriteError> {
         self.flush()?;
         self.file.sync_data().map_err(|error| self.failed(error))?;
-        self.put_header()
+        self.put_header()?;
+        // Without this, the system may keep the header in memory for half a minute.
+        self.file.sync_data().map_err(|error| self.failed(error))
     }
 
     /// Completes the file.

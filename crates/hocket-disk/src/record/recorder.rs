@@ -24,25 +24,35 @@ const SILENCES_KEPT: usize = 10_000;
 /// How often a recorder that stops looks whether an input has copied its block.
 const LOOK_FOR_INPUT: Duration = Duration::from_micros(100);
 
+/// The shortest piece.
+const LEAST_CHUNK: usize = 64;
+
+/// A piece is not written before it is full, so at a low rate it has fewer frames.
+fn chunk_frames(wanted: usize, rate_hz: u32) -> usize {
+    wanted.min(rate_hz as usize / 10).max(LEAST_CHUNK)
+}
+
 /// How a recorder works.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecorderSettings {
-    /// Frames per piece; at least 64. After a kill at most one piece that was not full is missing from memory.
+    /// Frames per piece, at most a tenth of a second; at least 64. After a kill at most one piece that was not full is
+    /// missing from memory.
     pub chunk_frames: usize,
     /// How often a thread looks for new pieces. The real-time thread cannot wake it, because that would be a system
     /// call.
     pub poll: Duration,
-    /// How often samples are put on the disk and stated in the header.
+    /// How often samples are put on the disk and stated in the header: from the begin of one sync to the next one's.
     pub sync_every: Duration,
 }
 
 impl Default for RecorderSettings {
-    /// Pieces of 4096 frames, a look every 10 ms, a sync every second.
+    /// Pieces of 4096 frames, a look every 10 ms, a sync every 0.8 s. So a power cut takes the last second at most, if
+    /// a sync takes less than 0.09 s: a piece that is not full is up to 0.1 s.
     fn default() -> RecorderSettings {
         RecorderSettings {
             chunk_frames: 4096,
             poll: Duration::from_millis(10),
-            sync_every: Duration::from_secs(1),
+            sync_every: Duration::from_millis(800),
         }
     }
 }
@@ -64,8 +74,7 @@ struct Writer {
 
 impl Recorder {
     /// A recorder. Threads start with the first take on their device.
-    pub fn start(mut settings: RecorderSettings) -> Recorder {
-        settings.chunk_frames = settings.chunk_frames.max(64);
+    pub fn start(settings: RecorderSettings) -> Recorder {
         Recorder { settings, writers: Mutex::default() }
     }
 
@@ -78,7 +87,8 @@ impl Recorder {
     /// left behind.
     pub fn begin(&self, settings: &TakeSettings) -> Result<(TakeInput, Take), WriteError> {
         let (file, manifest) = TakeFile::create(settings)?;
-        let (channels, chunk_frames) = (settings.channels, self.settings.chunk_frames);
+        let channels = settings.channels;
+        let chunk_frames = chunk_frames(self.settings.chunk_frames, settings.sample_rate_hz);
         // One more is always in the hands of the input.
         let count = settings.ring_frames.div_ceil(chunk_frames).max(1) + 1;
         let pieces: Vec<Piece> = (0..count).map(|_| Piece::new(channels, chunk_frames)).collect();
@@ -304,9 +314,11 @@ impl Writing {
         if stops || self.state.is_ended {
             return true;
         }
-        if Instant::now() >= self.state.next_sync {
+        let now = Instant::now();
+        if now >= self.state.next_sync {
+            // Before the sync, because what comes while the disk is slow is not on it.
+            self.state.next_sync = now + self.sync_every;
             self.sync();
-            self.state.next_sync = Instant::now() + self.sync_every;
         }
         self.publish(None);
         false
@@ -421,6 +433,18 @@ impl Writing {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_power_cut_takes_the_last_second_at_most_at_every_rate() {
+        let RecorderSettings { chunk_frames: wanted, poll, sync_every } =
+            RecorderSettings::default();
+        for rate_hz in [8_000, 44_100, 48_000, 192_000, hocket_media::MAX_SAMPLE_RATE_HZ] {
+            let piece_s = chunk_frames(wanted, rate_hz) as f64 / f64::from(rate_hz);
+            let lost_s = sync_every.as_secs_f64() + poll.as_secs_f64() + piece_s;
+            assert!(lost_s <= 0.91, "{rate_hz} Hz: {lost_s} s");
+        }
+        assert_eq!(chunk_frames(0, 48_000), LEAST_CHUNK);
+    }
 
     #[test]
     fn a_take_that_goes_with_its_thread_reports_that_and_gives_no_more_room() {

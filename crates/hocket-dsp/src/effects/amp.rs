@@ -27,7 +27,7 @@ use crate::level;
 use crate::math;
 use crate::oversample::Oversampler;
 use crate::ramp::{Morph, Ramp};
-use crate::segment::{CONTROL_FRAMES, Effect, Segmented};
+use crate::segment::{CONTROL_FRAMES, SegmentEffect, Segmented};
 
 const OVERSAMPLING: usize = 0;
 const HIGH_PASS_HZ: usize = 1;
@@ -351,7 +351,7 @@ impl Amp {
     }
 }
 
-impl Effect for Amp {
+impl SegmentEffect for Amp {
     const PARAMS: &'static [Param] = &[
         Param::new(
             "oversampling",

@@ -9,16 +9,15 @@
 
 mod abreast;
 
-use std::f64::consts::LOG2_10;
-
 use crate::abreast::{Abreast, AbreastKey, Lane};
 use crate::block::{StereoMut, StereoRef};
 use crate::effects::{Row, row_of};
 use crate::kinds::Param;
+use crate::level::DB_PER_OCTAVE;
 use crate::math::{self, exp2_f32, flush, log2_f32};
 use crate::mix;
 use crate::ramp::Ramp;
-use crate::segment::{CONTROL_FRAMES, Effect, Segmented};
+use crate::segment::{CONTROL_FRAMES, SegmentEffect, Segmented};
 
 const THRESHOLD_DB: usize = 0;
 const RATIO: usize = 1;
@@ -27,8 +26,6 @@ const ATTACK_MS: usize = 3;
 const RELEASE_MS: usize = 4;
 const MAKEUP_DB: usize = 5;
 
-/// Decibels in a factor of two.
-const DB_PER_OCTAVE: f32 = (20.0 / LOG2_10) as f32;
 /// -120 dB: below this all levels are alike.
 const FLOOR: f32 = 1e-6;
 /// A knee of no width would divide by zero.
@@ -171,7 +168,7 @@ impl Compressor {
     }
 }
 
-impl Effect for Compressor {
+impl SegmentEffect for Compressor {
     const PARAMS: &'static [Param] = &[
         Param::new("threshold_db", "It reduces levels above this one.", -60.0, 0.0, -18.0),
         Param::new("ratio", "Input decibels for one more output decibel.", 1.0, 100.0, 4.0),

@@ -14,7 +14,7 @@ use crate::abreast::{Abreast, AbreastKey, Lane};
 use crate::block::{StereoMut, StereoRef};
 use crate::kinds::{Param, value};
 use crate::math;
-use crate::segment::{Effect, Segmented};
+use crate::segment::{SegmentEffect, Segmented};
 
 const WINDOW_MS: usize = 0;
 const WINDOWS: usize = 1;
@@ -99,7 +99,7 @@ impl Correlation {
     }
 }
 
-impl Effect for Correlation {
+impl SegmentEffect for Correlation {
     const PARAMS: &'static [Param] = &[
         Param::new("window_ms", "Time constant of the shortest window.", 1.0, 5000.0, 300.0),
         Param::new(

@@ -11,7 +11,7 @@ use crate::effects::{is_on, row_of};
 use crate::kinds::Param;
 use crate::math::flush;
 use crate::ramp::{Ramp, SMOOTHING_S};
-use crate::segment::Effect;
+use crate::segment::SegmentEffect;
 
 const TIME_LEFT_MS: usize = 0;
 const TIME_RIGHT_MS: usize = 1;
@@ -54,7 +54,7 @@ impl Delay {
     }
 }
 
-impl Effect for Delay {
+impl SegmentEffect for Delay {
     const PARAMS: &'static [Param] = &[
         Param::new("time_left_ms", "Time of the left echo.", 1.0, MAX_TIME_MS, 375.0),
         Param::new("time_right_ms", "Time of the right echo.", 1.0, MAX_TIME_MS, 500.0),

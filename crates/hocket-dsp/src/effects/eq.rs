@@ -18,7 +18,7 @@ use crate::block::{StereoMut, StereoRef};
 use crate::kinds::{Param, value};
 use crate::math;
 use crate::ramp::{Morph, Ramp};
-use crate::segment::{CONTROL_FRAMES, Effect, Segmented};
+use crate::segment::{CONTROL_FRAMES, SegmentEffect, Segmented};
 
 /// Bands in series.
 pub const BANDS: usize = 4;
@@ -248,7 +248,7 @@ impl Eq {
     }
 }
 
-impl Effect for Eq {
+impl SegmentEffect for Eq {
     const PARAMS: &'static [Param] = band_params! {
         "band1_type" "band1_freq_hz" "band1_q" "band1_gain_db" 2.0 100.0;
         "band2_type" "band2_freq_hz" "band2_q" "band2_gain_db" 1.0 400.0;

@@ -18,7 +18,7 @@ use crate::effects::row_of;
 use crate::kinds::{Param, value};
 use crate::math::{self, flush};
 use crate::ramp::{Ramp, SMOOTHING_S};
-use crate::segment::{CONTROL_FRAMES, Effect};
+use crate::segment::{CONTROL_FRAMES, SegmentEffect};
 
 const LINES: usize = 0;
 const SIZE_MS: usize = 1;
@@ -330,7 +330,7 @@ fn pre_distance(time_ms: f32, rate_hz: f64, max_frames: usize) -> Distance {
     Distance::from_frames(ms_to_frames(time_ms, rate_hz).round() + 1.0, max_frames)
 }
 
-impl Effect for Fdn {
+impl SegmentEffect for Fdn {
     const PARAMS: &'static [Param] = &[
         Param::new("lines", "Delay lines: 8 or 16.", 8.0, 16.0, 8.0).fixed(),
         Param::new("size_ms", "Middle length of the lines.", 10.0, 100.0, 45.0).fixed(),

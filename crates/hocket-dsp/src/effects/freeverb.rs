@@ -13,7 +13,7 @@ use crate::effects::row_of;
 use crate::kinds::Param;
 use crate::math::{self, flush};
 use crate::ramp::Ramp;
-use crate::segment::Effect;
+use crate::segment::SegmentEffect;
 
 const ROOM: usize = 0;
 const DAMP: usize = 1;
@@ -140,7 +140,7 @@ fn damp_coefficient(damp: f32, rate_hz: f64) -> f32 {
     math::exp(math::ln(tuned) * TUNING_RATE_HZ / rate_hz) as f32
 }
 
-impl Effect for Freeverb {
+impl SegmentEffect for Freeverb {
     const PARAMS: &'static [Param] = &[
         Param::new("room", "Size of the room: loop gain from 0.7 to 0.98.", 0.0, 1.0, 0.5),
         Param::new("damp", "How fast treble decays.", 0.0, 1.0, 0.5),

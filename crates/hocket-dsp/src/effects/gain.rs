@@ -4,7 +4,7 @@ use crate::block::{StereoMut, StereoRef};
 use crate::fader::Fader;
 use crate::kinds::Param;
 use crate::level;
-use crate::segment::Effect;
+use crate::segment::SegmentEffect;
 
 const GAIN_DB: usize = 0;
 
@@ -21,7 +21,7 @@ fn linear(gain_db: f32) -> f32 {
     if gain_db <= SILENCE_DB { 0.0 } else { level::db_to_lin(gain_db) }
 }
 
-impl Effect for Gain {
+impl SegmentEffect for Gain {
     const PARAMS: &'static [Param] = &[Param::new(
         "gain_db",
         "Level change; the lowest value is silence.",

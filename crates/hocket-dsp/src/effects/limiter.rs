@@ -24,7 +24,7 @@ use crate::kinds::{Param, value};
 use crate::level;
 use crate::math;
 use crate::ramp::Ramp;
-use crate::segment::{CONTROL_FRAMES, Effect};
+use crate::segment::{CONTROL_FRAMES, SegmentEffect};
 
 const INPUT_DB: usize = 0;
 const CEILING_DB: usize = 1;
@@ -287,7 +287,7 @@ fn delay(delayed: &mut [Vec<f32>; 2], at: usize, sides: &mut [Row; 2], length: u
     place
 }
 
-impl Effect for Limiter {
+impl SegmentEffect for Limiter {
     const PARAMS: &'static [Param] = &[
         Param::new("input_db", "Level change before it.", -24.0, 24.0, 0.0),
         Param::new("ceiling_db", "No sample passes this level.", -24.0, 0.0, -1.0),

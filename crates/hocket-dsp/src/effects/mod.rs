@@ -13,6 +13,7 @@ pub mod fdn;
 pub mod freeverb;
 
 pub mod compressor;
+pub mod gate;
 pub mod limiter;
 
 pub mod amp;

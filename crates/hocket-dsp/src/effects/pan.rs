@@ -3,7 +3,7 @@
 use crate::block::{StereoMut, StereoRef};
 use crate::fader::Fader;
 use crate::kinds::Param;
-use crate::segment::Effect;
+use crate::segment::SegmentEffect;
 
 const PAN: usize = 0;
 
@@ -13,7 +13,7 @@ pub struct Pan {
     fader: Fader,
 }
 
-impl Effect for Pan {
+impl SegmentEffect for Pan {
     const PARAMS: &'static [Param] = &[Param::new(
         "pan",
         "Position: -1 left, 0 centre (0 dB on both sides), +1 right.",

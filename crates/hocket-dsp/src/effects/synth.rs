@@ -15,7 +15,7 @@ use crate::kinds::Param;
 use crate::level::db_to_lin;
 use crate::math::{exp, flush, sin_cos, tan};
 use crate::ramp::Ramp;
-use crate::segment::{CONTROL_FRAMES, Effect};
+use crate::segment::{CONTROL_FRAMES, SegmentEffect};
 
 const WAVE: usize = 0;
 const ATTACK_MS: usize = 1;
@@ -132,7 +132,7 @@ struct Filter {
     a3: [f32; CONTROL_FRAMES],
 }
 
-impl Effect for Synth {
+impl SegmentEffect for Synth {
     const PARAMS: &'static [Param] = &[
         Param::new("wave", "0 sine, 1 triangle, 2 saw, 3 square.", 0.0, 3.0, 2.0).fixed(),
         Param::new("attack_ms", "From a note's start to its full level.", 0.1, 10_000.0, 5.0),

@@ -14,6 +14,7 @@ use hocket_dsp::{Abreast, Block, StereoMut};
 
 use super::bus::{ChainNode, ChainState, silence, split};
 use super::now::Now;
+use super::probe::Probe;
 use super::rows::Rows;
 
 /// Which instructions run effects abreast. Chosen when a plan is made.
@@ -79,6 +80,7 @@ pub(super) unsafe fn process_abreast(
     [one, other]: [&mut ChainState; ABREAST],
     frames: usize,
     now: &Now,
+    probe: &mut impl Probe,
 ) {
     let places = one.nodes.len().max(other.nodes.len());
     let alike = |one: &ChainState, other: &ChainState, place: usize| {
@@ -94,10 +96,10 @@ pub(super) unsafe fn process_abreast(
         // SAFETY: the caller's obligation.
         unsafe {
             if first {
-                process_as_one(kernel, [one, other], stretch, frames, now);
+                process_as_one(kernel, [one, other], stretch, frames, now, probe);
             } else {
-                one.process_nodes(stretch.clone(), frames, now);
-                other.process_nodes(stretch, frames, now);
+                one.process_nodes(stretch.clone(), frames, now, probe);
+                other.process_nodes(stretch, frames, now, probe);
             }
         }
     }
@@ -122,6 +124,7 @@ unsafe fn process_as_one(
     places: std::ops::Range<usize>,
     frames: usize,
     now: &Now,
+    probe: &mut impl Probe,
 ) {
     let mut place = places.start;
     while place < places.end {
@@ -133,6 +136,7 @@ unsafe fn process_as_one(
                 unsafe {
                     process_both(kernel, nodes, [&mut one.rows, &mut other.rows], frames, now)
                 };
+                probe.ran(nodes[0].cell.kind, 2);
                 place += 1;
             }
         }));
@@ -147,6 +151,7 @@ unsafe fn process_as_one(
                 node.cell.show(state);
                 silence(node.ports, &mut chain.rows, frames);
             }
+            probe.lost();
             place += 1;
         }
     }

@@ -29,12 +29,14 @@ use super::abreast::{Kernel, process_abreast};
 use super::delay::{DelayCell, Set};
 use super::events::{ChainEvents, NodeEvents};
 use super::fetch::{Stretch, Touched};
+use super::heard::Heard;
 use super::memory::{Memory, Slice};
 use super::node::{NodeCell, NodeState};
 use super::now::Now;
 use super::port::PortCell;
+use super::probe::{self, Probe};
 use super::rows::Rows;
-use super::sum::{Bus, Heard, Input, Sum, Terms, Waiting, sums, waiting};
+use super::sum::{Bus, Input, Sum, Terms, Waiting, sums, waiting};
 use hocket_dsp::mix::{self, Begin, Scaled};
 use hocket_dsp::{
     AbreastKey, Block, Helpers, MoreRows, Processor, RowsMut, RowsRef, StereoMut, StereoRef,
@@ -128,9 +130,9 @@ impl ChainState {
     /// # Safety
     /// ONE-WRITER and ONE-PLAN hold for the chain's unit.
     #[inline]
-    unsafe fn process(&mut self, frames: usize, now: &Now) {
+    unsafe fn process(&mut self, frames: usize, now: &Now, probe: &mut impl Probe) {
         // SAFETY: the caller's obligation.
-        unsafe { self.process_nodes(0..self.nodes.len(), frames, now) };
+        unsafe { self.process_nodes(0..self.nodes.len(), frames, now, probe) };
         let ChainState { nodes, events, .. } = self;
         if let (Some(events), Some(last)) = (events, nodes.last()) {
             last.cell.lose_events(events.refused());
@@ -143,7 +145,13 @@ impl ChainState {
     /// # Safety
     /// As [`ChainState::process`].
     #[inline]
-    pub(super) unsafe fn process_nodes(&mut self, places: Range<usize>, frames: usize, now: &Now) {
+    pub(super) unsafe fn process_nodes(
+        &mut self,
+        places: Range<usize>,
+        frames: usize,
+        now: &Now,
+        probe: &mut impl Probe,
+    ) {
         let ChainState { nodes, rows, events, .. } = self;
         let (mut place, end) = (places.start, places.end.min(nodes.len()));
         while place < end {
@@ -155,6 +163,7 @@ impl ChainState {
                     let own = events.as_mut().map(|events| events.of(place, nodes.len(), frames));
                     // SAFETY: the caller's obligation. The plan has the node once (R3).
                     unsafe { process_node(node, rows, frames, now, own.unwrap_or_default()) };
+                    probe.ran(node.cell.kind, 1);
                     place += 1;
                 }
             }));
@@ -164,6 +173,7 @@ impl ChainState {
                 state.silence(payload);
                 nodes[place].cell.show(state);
                 silence(nodes[place].ports, rows, frames);
+                probe.lost();
                 place += 1;
                 if let Some(events) = events.as_mut().filter(|_| place == nodes.len()) {
                     events.end_what_was_sent();
@@ -482,7 +492,7 @@ impl Units {
     /// The caller follows a `VerifiedSchedule` for these units, so that ONE-WRITER,
     /// READ-AFTER-WRITE, ONE-PLAN and IN-RANGE hold for `unit`.
     #[inline]
-    pub(crate) unsafe fn run(&self, unit: usize, frames: usize, now: &Now) {
+    pub(crate) unsafe fn run(&self, unit: usize, frames: usize, now: &Now, probe: &mut impl Probe) {
         // SAFETY:
         // - IN-RANGE: `unit` comes from a verified schedule.
         // - No alias: nobody else writes (ONE-WRITER), and only successors read. They have not started
@@ -491,15 +501,15 @@ impl Units {
         let UnitState { folded, own, couples } = state;
         if !couples.is_empty() {
             // SAFETY: the same obligation as this function's.
-            return unsafe { self.run_with_couples((folded, own), couples, frames, now) };
+            return unsafe { self.run_with_couples((folded, own), couples, frames, now, probe) };
         }
         for place in 0..folded.len() {
             let (before, rest) = folded.split_at_mut(place);
             // SAFETY: the same obligation as this function's.
-            unsafe { self.run_chain(&mut rest[0], before, frames, now) };
+            unsafe { self.run_chain(&mut rest[0], before, frames, now, probe) };
         }
         // SAFETY: the same obligation as this function's.
-        unsafe { self.run_chain(own, folded, frames, now) };
+        unsafe { self.run_chain(own, folded, frames, now, probe) };
     }
 
     /// The same for a unit with chains that run abreast.
@@ -512,6 +522,7 @@ impl Units {
         couples: &[u32],
         frames: usize,
         now: &Now,
+        probe: &mut impl Probe,
     ) {
         let (mut place, mut couples) = (0, couples.iter().peekable());
         while place <= folded.len() {
@@ -522,19 +533,19 @@ impl Units {
             unsafe {
                 match (is_couple, rest) {
                     (true, [one, other, ..]) => {
-                        self.run_couple([one, other], before, frames, now);
+                        self.run_couple([one, other], before, frames, now, probe);
                         place += 2;
                     }
                     (true, [one]) => {
-                        self.run_couple([one, &mut *own], before, frames, now);
+                        self.run_couple([one, &mut *own], before, frames, now, probe);
                         place += 2;
                     }
                     (_, [one, ..]) => {
-                        self.run_chain(one, before, frames, now);
+                        self.run_chain(one, before, frames, now, probe);
                         place += 1;
                     }
                     (_, []) => {
-                        self.run_chain(own, before, frames, now);
+                        self.run_chain(own, before, frames, now, probe);
                         place += 1;
                     }
                 }
@@ -550,12 +561,14 @@ impl Units {
         before: &[ChainState],
         frames: usize,
         now: &Now,
+        probe: &mut impl Probe,
     ) {
         // SAFETY: the caller's obligation.
         unsafe {
             self.sum_inputs(one, before, frames, now);
             self.sum_inputs(other, before, frames, now);
-            process_abreast(self.kernel, [one, other], frames, now);
+            probe.ran(probe::SUMS, 2);
+            process_abreast(self.kernel, [one, other], frames, now, probe);
         }
     }
 
@@ -568,11 +581,13 @@ impl Units {
         before: &[ChainState],
         frames: usize,
         now: &Now,
+        probe: &mut impl Probe,
     ) {
         // SAFETY: the caller's obligation.
         unsafe {
             self.sum_inputs(chain, before, frames, now);
-            chain.process(frames, now);
+            probe.ran(probe::SUMS, 1);
+            chain.process(frames, now, probe);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::clip_player::ClipTimes;
+use super::clip_times::ClipTimes;
 
 /// A stream, for control threads.
 pub trait StreamHandle: Send + Sync {

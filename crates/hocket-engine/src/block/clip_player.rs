@@ -1,6 +1,5 @@
 //! Plays a track's clips: the processor at the head of a track's chain.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use hocket_dsp::{Block, Processor, mix};
@@ -8,21 +7,8 @@ use hocket_plan::session::Clip;
 
 use super::clip_cue::Cue;
 use super::clip_source::{ClipSource, InMemory};
+use super::clip_times::{ClipTimes, last_end};
 use super::stereo_audio::StereoAudio;
-
-/// When a clip sounds, and which frames of its file it plays. All in frames.
-#[derive(Debug, Clone)]
-pub(crate) struct ClipTimes {
-    start: u64,
-    /// `u64::MAX`: never.
-    end: u64,
-    offset: u64,
-    file_frames: u64,
-    looped: bool,
-    gain_lin: f32,
-    fade_in: u64,
-    fade_out: u64,
-}
 
 /// One clip with its source.
 pub(crate) struct PlayingClip {
@@ -57,70 +43,6 @@ impl ClipPlayer {
     /// The frame after the last audible one. `None` if a clip loops for ever.
     pub fn end(&self) -> Option<u64> {
         last_end(self.clips.iter().map(|clip| &clip.times))
-    }
-}
-
-/// The frame after the last audible one of all clips; 0 without any. `None` if one loops for ever.
-pub(crate) fn last_end<'a>(clips: impl Iterator<Item = &'a ClipTimes>) -> Option<u64> {
-    Some(clips.map(|clip| clip.end).max().unwrap_or(0)).filter(|end| *end != u64::MAX)
-}
-
-impl ClipTimes {
-    /// Of a clip that plays a file of `file_frames` frames.
-    pub(crate) fn new(clip: &Clip, file_frames: u64, rate_hz: u32) -> ClipTimes {
-        let start = frames(clip.start_s, rate_hz);
-        let offset = frames(clip.offset_s, rate_hz).min(file_frames);
-        let natural = if clip.looped && offset < file_frames {
-            u64::MAX
-        } else {
-            start.saturating_add(file_frames - offset)
-        };
-        let asked = clip.length_s.map(|length| start.saturating_add(frames(length, rate_hz)));
-        ClipTimes {
-            start,
-            end: asked.map_or(natural, |asked| asked.min(natural)),
-            offset,
-            file_frames,
-            looped: clip.looped,
-            gain_lin: hocket_dsp::level::db_to_lin(clip.gain_db),
-            fade_in: frames(clip.fade_in_s, rate_hz),
-            fade_out: frames(clip.fade_out_s, rate_hz),
-        }
-    }
-
-    /// The frames of the file that follow each other for ever; `None` if the clip does not loop.
-    pub(crate) fn lap(&self) -> Option<Range<u64>> {
-        (self.looped && self.offset < self.file_frames).then_some(self.offset..self.file_frames)
-    }
-
-    /// The frame of the file that is read next when the song goes on at `song`. `None`: the clip is over by then.
-    pub(crate) fn next_read(&self, song: i64) -> Option<u64> {
-        let song = u64::try_from(song).unwrap_or(0).max(self.start);
-        (song < self.end).then(|| self.source_frame(song - self.start))
-    }
-
-    /// Whether the clip begins in these frames of the song, or sounds before.
-    pub(crate) fn is_due(&self, song: Range<i64>) -> bool {
-        let until = u64::try_from(song.end).unwrap_or(0);
-        self.start < until && self.next_read(song.start).is_some()
-    }
-
-    fn source_frame(&self, played: u64) -> u64 {
-        let length = self.file_frames - self.offset;
-        let inside = if self.looped { played % length } else { played };
-        self.offset + inside
-    }
-
-    fn gain_at(&self, at: u64) -> f32 {
-        let played = at - self.start;
-        let mut gain = self.gain_lin;
-        if played < self.fade_in {
-            gain *= played as f32 / self.fade_in as f32;
-        }
-        if self.end != u64::MAX && self.end - at < self.fade_out {
-            gain *= (self.end - at) as f32 / self.fade_out as f32;
-        }
-        gain
     }
 }
 
@@ -175,10 +97,6 @@ impl PlayingClip {
             self.source.rest(self.times.next_read(song));
         }
     }
-}
-
-fn frames(seconds: f64, rate_hz: u32) -> u64 {
-    (seconds * f64::from(rate_hz)).round() as u64
 }
 
 impl Processor for ClipPlayer {

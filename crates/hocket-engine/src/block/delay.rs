@@ -15,7 +15,6 @@
 //! [`FADE_FRAMES`]: super::fade::FADE_FRAMES
 
 use std::cell::UnsafeCell;
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -23,176 +22,10 @@ use hocket_dsp::RowsRef;
 use hocket_dsp::mix;
 use hocket_plan::compile::FadeCurve;
 
-use super::fade::{Change, FADE_FRAMES, Ramp, faded_at};
-use super::plan::Gains;
+use super::fade::{GainRamp, Gains};
+use super::heard::Heard;
+use super::ring::{DelayChange, Ring, pull_all};
 use super::rows::Rows;
-use super::sum::Heard;
-
-/// A ring for each row, and where the next frame goes.
-///
-/// What every block accesses comes first.
-#[repr(C)]
-pub(super) struct Ring {
-    /// One ring after the other, in cache lines of their own.
-    samples: Rows,
-    /// Where the next frame goes, before the end of the ring.
-    next: u32,
-    rows: u32,
-    /// Frames written since the start.
-    written: u64,
-    /// As long as fewer frames than these are written, the shorter ring is needed.
-    alone_from: u64,
-    /// A shorter ring that goes on beside this one, until this one holds all that is due. So nothing is copied.
-    before: Option<Box<Ring>>,
-    /// The most frames of a block.
-    block: usize,
-}
-
-impl Ring {
-    /// For delays up to `delay` and blocks up to `block` frames.
-    ///
-    /// A ring is a whole number of such blocks long, so that those that are this long do not wrap as they are written.
-    ///
-    /// Thread: control; allocates, and touches all of the memory.
-    pub(super) fn new(rows: u16, delay: usize, block: usize) -> Ring {
-        let samples = Rows::new(rows, (delay + block).next_multiple_of(block.max(1)));
-        let (rows, next, written) = (rows.into(), 0, 0);
-        Ring { samples, rows, next, written, alone_from: 0, before: None, block }
-    }
-
-    /// Frames in each ring.
-    #[inline]
-    fn frames(&self) -> usize {
-        self.samples.room()
-    }
-
-    /// Room for a shorter ring.
-    ///
-    /// Thread: control; allocates.
-    fn following(self) -> Ring {
-        Ring { before: Some(Box::new(Ring::new(0, 0, 0))), ..self }
-    }
-
-    /// Goes on after a shorter ring of which no delay longer than `delay` is due.
-    fn go_on(&mut self, shorter: &mut Ring, delay: usize) {
-        let Some(before) = &mut self.before else { return };
-        std::mem::swap(&mut **before, shorter);
-        self.alone_from = delay as u64;
-    }
-
-    /// Whether the shorter ring is not needed any more, if there was one.
-    fn is_alone(&self) -> bool {
-        self.written >= self.alone_from
-    }
-
-    /// How many frames may come at once: blocks may be longer than those that the shorter ring is for.
-    fn at_once(&self) -> usize {
-        match &self.before {
-            Some(before) if !self.is_alone() => self.block.min(before.at_once()),
-            _ => self.block,
-        }
-    }
-
-    /// Whether it is for any rows.
-    pub(super) fn has_rows(&self) -> bool {
-        self.rows > 0
-    }
-
-    /// Goes on where a ring of the same rows is whose blocks were shorter. What it holds of the last `from` frames comes
-    /// first, then silence, until `to` frames are there: so a longer way loses and repeats nothing. Both ends of the
-    /// silence fade; that behind it is the caller's.
-    ///
-    /// Cost: a copy of `to` frames.
-    pub(super) fn go_on_later(&mut self, shorter: &Ring, from: usize, to: usize) {
-        for row in 0..self.rows as usize {
-            let (held, silent) = self.row_mut(row)[..to].split_at_mut(from);
-            shorter.pull(row, from, held);
-            fade_out(held);
-            hocket_dsp::mix::clear(silent);
-        }
-        self.written = to as u64;
-        self.next = if to < self.frames() { to as u32 } else { 0 };
-    }
-
-    /// Appends the frames of these rows that are at `range`.
-    pub(super) fn push(&mut self, rows: RowsRef<'_>, first: usize, range: Range<usize>) {
-        if !self.is_alone()
-            && let Some(before) = &mut self.before
-        {
-            before.push(rows, first, range.clone());
-        }
-        self.append(rows, first, range);
-    }
-
-    /// As [`Ring::push`] to a ring that is alone.
-    #[inline]
-    fn append(&mut self, rows: RowsRef<'_>, first: usize, range: Range<usize>) {
-        let at = self.next as usize;
-        let (end, count) = (self.frames(), range.len());
-        for row in 0..self.rows as usize {
-            let input = &rows.row(first + row)[range.clone()];
-            let (begin, wrapped) = input.split_at(count.min(end - at));
-            let ring = self.row_mut(row);
-            copy(&mut ring[at..], begin);
-            if !wrapped.is_empty() {
-                copy(ring, wrapped);
-            }
-        }
-        self.written += count as u64;
-        let next = at + count;
-        self.next = if next < end { next } else { next - end } as u32;
-    }
-
-    /// Copies `out.len()` frames of a row that begin `back` frames before the next one to be written.
-    #[inline]
-    pub(super) fn pull(&self, row: usize, back: usize, out: &mut [f32]) {
-        if (back as u64) > self.written
-            && let Some(before) = &self.before
-        {
-            return before.pull(row, back, out);
-        }
-        let ring = &self.samples.samples()[row * self.frames()..][..self.frames()];
-        let at = self.at(back);
-        let (begin, wrapped) = out.split_at_mut(out.len().min(ring.len() - at));
-        copy(begin, &ring[at..]);
-        copy(wrapped, ring);
-    }
-
-    /// Where the frame is that is `back` frames before the next one to be written: no more than there are in a ring.
-    #[inline]
-    fn at(&self, back: usize) -> usize {
-        debug_assert!(back <= self.frames(), "{back} frames back in a ring of {}", self.frames());
-        let next = self.next as usize;
-        if back <= next { next - back } else { next + self.frames() - back }
-    }
-
-    #[inline]
-    fn row_mut(&mut self, row: usize) -> &mut [f32] {
-        let frames = self.frames();
-        &mut self.samples.samples_mut()[row * frames..][..frames]
-    }
-
-    pub(super) fn silence(&mut self) {
-        self.samples.silence();
-        self.before.iter_mut().for_each(|before| before.silence());
-    }
-}
-
-/// Fades the end of a row out.
-fn fade_out(row: &mut [f32]) {
-    let fade = row.len().min(FADE_FRAMES as usize);
-    let from = row.len() - fade;
-    for (place, sample) in row[from..].iter_mut().enumerate() {
-        *sample *= 1.0 - faded_at(place, fade);
-    }
-}
-
-/// The shorter of both counts.
-#[inline]
-fn copy(to: &mut [f32], from: &[f32]) {
-    let count = to.len().min(from.len());
-    hocket_dsp::rows::copy(&mut to[..count], &from[..count]);
-}
 
 /// The delay line of an input, which several plans may share.
 ///
@@ -216,7 +49,7 @@ pub(crate) struct DelayCell {
 unsafe impl Sync for DelayCell {}
 
 /// The delay, the change to it, and what follows.
-type Course = (usize, Option<Change>, Option<usize>);
+type Course = (usize, Option<DelayChange>, Option<usize>);
 
 /// What is inside a [`DelayCell`].
 ///
@@ -233,23 +66,23 @@ pub(crate) struct DelayState {
     ring: Ring,
     /// What comes out while it moves.
     out: Rows,
-    change: Option<Change>,
+    change: Option<DelayChange>,
     /// Follows when the running change is over.
     then: Option<usize>,
     /// The course before the first delay that was set since the last block. Without a change it may be older.
     undo: Option<Course>,
-    ramp: Option<Ramp>,
+    ramp: Option<GainRamp>,
     /// How many changes have begun.
     begun: u32,
     /// Whether it does what the line before did.
     inherited: bool,
 }
 
-const _: () = assert!(std::mem::offset_of!(DelayState, ring.alone_from) <= 64);
+const _: () = assert!(std::mem::offset_of!(DelayState, ring) + Ring::EVERY_BLOCK <= 64);
 
 /// What a line does at its edge.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Waits {
+pub(crate) struct LineSetting {
     /// In frames.
     pub delay: usize,
     /// Linear.
@@ -259,7 +92,7 @@ pub(crate) struct Waits {
 /// What a line has to do from a block on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Set {
-    pub waits: Waits,
+    pub waits: LineSetting,
     pub gains: Gains,
     /// Of a gain that fades.
     pub curve: FadeCurve,
@@ -269,8 +102,8 @@ impl DelayCell {
     /// A line that holds silence. `block`: the most frames of a block.
     ///
     /// Thread: control; allocates.
-    pub(crate) fn new(rows: u16, waits: Waits, block: usize) -> DelayCell {
-        let Waits { delay, gain_lin } = waits;
+    pub(crate) fn new(rows: u16, waits: LineSetting, block: usize) -> DelayCell {
+        let LineSetting { delay, gain_lin } = waits;
         let (ring, out) = (Ring::new(rows, delay, block), Rows::new(rows, block));
         let longest = ring.frames() - block;
         let state = DelayState {
@@ -298,8 +131,8 @@ impl DelayCell {
     /// Thread: control; allocates.
     pub(crate) fn joining(
         rows: u16,
-        was: Waits,
-        (waits, curve): (Waits, FadeCurve),
+        was: LineSetting,
+        (waits, curve): (LineSetting, FadeCurve),
         wait: u64,
         block: usize,
     ) -> DelayCell {
@@ -311,7 +144,7 @@ impl DelayCell {
             && was.delay == waits.delay
         {
             // Of a new edge nothing is heard before its delay is over: it fades in when there is something.
-            *ramp = Ramp::from(was.gain_lin, curve, waits.delay as u64 + wait);
+            *ramp = GainRamp::from(was.gain_lin, curve, waits.delay as u64 + wait);
         }
         cell.asked = AtomicU32::new(1);
         cell
@@ -323,13 +156,13 @@ impl DelayCell {
     pub(crate) fn longer(
         before: &Arc<DelayCell>,
         rows: u16,
-        waits: Waits,
+        waits: LineSetting,
         block: usize,
     ) -> DelayCell {
         // Never shorter, because that line may still fade from a longer delay, which goes on here. At least twice as long, if
         // the delay has grown: a line that grows again and again keeps few shorter ones.
         let times = if waits.delay > before.longest { 2 } else { 1 };
-        let room = Waits { delay: waits.delay.max(times * before.longest), ..waits };
+        let room = LineSetting { delay: waits.delay.max(times * before.longest), ..waits };
         let DelayCell { state, longest, asked, over, .. } = DelayCell::new(rows, room, block);
         let state = DelayState { delay: waits.delay, ..state.into_inner() };
         let state = UnsafeCell::new(DelayState { ring: state.ring.following(), ..state });
@@ -408,8 +241,7 @@ impl DelayCell {
         let heard = if state.moves {
             Heard::of(&state.out, 1.0)
         } else {
-            let at = state.ring.at(state.delay + frames);
-            Heard { rows: &state.ring.samples, at, gain_lin: state.gain }
+            state.ring.heard(state.delay + frames, state.gain)
         };
         (!state.silent).then_some(heard)
     }
@@ -422,8 +254,7 @@ impl DelayCell {
     pub(super) unsafe fn fetch(&self, frames: usize) {
         // SAFETY: the caller's obligation.
         let ring = unsafe { &(*self.state.get()).ring };
-        let at = ring.next as usize;
-        Heard { rows: &ring.samples, at, gain_lin: 1.0 }.fetch(0..ring.rows as usize, frames);
+        ring.fetch(frames);
     }
 
     /// Whether a delay and blocks of so many frames fit.
@@ -454,7 +285,7 @@ impl DelayState {
         if gains == Gains::Jump {
             (self.gain, self.ramp) = (waits.gain_lin, None);
         } else if waits.gain_lin != self.gain {
-            let begin = Ramp::from(self.gain, curve, 0);
+            let begin = GainRamp::from(self.gain, curve, 0);
             let ramp = self.ramp.map_or(begin, |ramp| ramp.turned(self.gain, curve));
             (self.gain, self.ramp) = (waits.gain_lin, Some(ramp));
         }
@@ -475,7 +306,7 @@ impl DelayState {
                 let from = pending.map_or(self.delay, |change| change.from);
                 // For so long at most, what is due is not in the ring yet. Always the same time, however long the line is
                 // there already: a control thread drops it when it likes.
-                self.change = (from != delay).then(|| Change::from(from, delay as u64));
+                self.change = (from != delay).then(|| DelayChange::from(from, delay as u64));
                 self.delay = delay;
             }
         }
@@ -563,36 +394,27 @@ impl DelayState {
     }
 }
 
-/// The frames at `range` of a block, each `delay` frames late. The ring holds the first `frames` of the block already.
-pub(super) fn pull_all(
-    ring: &Ring,
-    delay: usize,
-    out: &mut Rows,
-    range: Range<usize>,
-    frames: usize,
-) {
-    let mut out = out.all_mut(frames);
-    for row in 0..out.len() {
-        ring.pull(row, delay + frames - range.start, &mut out.row_mut(row)[range.clone()]);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::block::fade::FADE_FRAMES;
 
-    const PLAIN: Waits = Waits { delay: 0, gain_lin: 1.0 };
+    const PLAIN: LineSetting = LineSetting { delay: 0, gain_lin: 1.0 };
 
     fn to(delay: usize) -> Set {
-        Set { waits: Waits { delay, ..PLAIN }, gains: Gains::Fade, curve: FadeCurve::EqualGain }
+        Set {
+            waits: LineSetting { delay, ..PLAIN },
+            gains: Gains::Fade,
+            curve: FadeCurve::EqualGain,
+        }
     }
 
     fn line(delay: usize) -> DelayCell {
-        DelayCell::new(1, Waits { delay, ..PLAIN }, 16)
+        DelayCell::new(1, LineSetting { delay, ..PLAIN }, 16)
     }
 
     /// Of an edge that had no line.
-    fn joining(waits: Waits) -> DelayCell {
+    fn joining(waits: LineSetting) -> DelayCell {
         DelayCell::joining(1, PLAIN, (waits, FadeCurve::EqualGain), 0, 16)
     }
 
@@ -664,7 +486,7 @@ mod tests {
         let mut made = 0;
         for delay in (16..16_000).step_by(16) {
             if !cell.holds(delay, 16) {
-                cell = Arc::new(DelayCell::longer(&cell, 1, Waits { delay, ..PLAIN }, 16));
+                cell = Arc::new(DelayCell::longer(&cell, 1, LineSetting { delay, ..PLAIN }, 16));
                 made += 1;
             }
         }
@@ -675,7 +497,7 @@ mod tests {
     fn one_delay_fades_into_another_when_its_frames_are_there() {
         let blocks = vec![16; 100];
         for (cell, delay_before, wait) in
-            [(joining(Waits { delay: 40, ..PLAIN }), 0, 40), (line(100), 100, 40)]
+            [(joining(LineSetting { delay: 40, ..PLAIN }), 0, 40), (line(100), 100, 40)]
         {
             let set = if delay_before > 0 { vec![(10, 40)] } else { vec![] };
             let heard = answer(&cell, &blocks, &set);
@@ -733,7 +555,8 @@ mod tests {
         let first = Arc::new(line(40));
         let mut heard = answer(&first, &[16; 20], &[]);
         // Nobody runs the second one before the third takes its place.
-        let longer = |before, delay| DelayCell::longer(before, 1, Waits { delay, ..PLAIN }, 16);
+        let longer =
+            |before, delay| DelayCell::longer(before, 1, LineSetting { delay, ..PLAIN }, 16);
         assert!(!first.holds(500, 16));
         let second = Arc::new(longer(&first, 300));
         let third = longer(&second, 500);
@@ -772,15 +595,15 @@ mod tests {
     fn a_line_sounds_the_same_whether_it_was_long_enough_or_longer_ones_took_its_place() {
         for seed in 0..50usize {
             let number = |step: usize| (seed * 7919 + step * 104_729) / 64 % 1000;
-            let mut enough = DelayCell::new(2, Waits { delay: 2000, ..PLAIN }, 16);
+            let mut enough = DelayCell::new(2, LineSetting { delay: 2000, ..PLAIN }, 16);
             enough.state.get_mut().delay = 40;
-            let mut short = Arc::new(DelayCell::new(2, Waits { delay: 40, ..PLAIN }, 16));
+            let mut short = Arc::new(DelayCell::new(2, LineSetting { delay: 40, ..PLAIN }, 16));
             for block in 0..400 {
                 // Now and then several changes before one block, as in a burst of edits.
                 for change in 0..(if number(block).is_multiple_of(8) { 1 + block % 3 } else { 0 }) {
                     let delay = number(block + 1000 * change) * (block + 40) / 400;
                     let gain_lin = number(block + change) as f32 * 0.001;
-                    let set = Set { waits: Waits { delay, gain_lin }, ..to(delay) };
+                    let set = Set { waits: LineSetting { delay, gain_lin }, ..to(delay) };
                     if !short.holds(delay, 16) {
                         short = Arc::new(DelayCell::longer(&short, 2, set.waits, 16));
                     }
@@ -798,10 +621,11 @@ mod tests {
 
     #[test]
     fn a_gain_that_jumps_ends_the_fade_that_runs() {
-        let cell = joining(Waits { gain_lin: 0.25, ..PLAIN });
+        let cell = joining(LineSetting { gain_lin: 0.25, ..PLAIN });
         let fading = answer(&cell, &[16], &[]);
         assert!(fading[15] < 16.0 && fading[15] > 15.9, "{fading:?}");
-        let jump = Set { waits: Waits { gain_lin: 0.5, ..PLAIN }, gains: Gains::Jump, ..to(0) };
+        let jump =
+            Set { waits: LineSetting { gain_lin: 0.5, ..PLAIN }, gains: Gains::Jump, ..to(0) };
         // SAFETY: this is the only thread and the only reference.
         unsafe { cell.set(jump) };
         assert_eq!(answer(&cell, &[16], &[])[..3], [0.5, 1.0, 1.5]);
@@ -809,7 +633,7 @@ mod tests {
 
     #[test]
     fn a_gain_fades_without_a_corner_and_is_silent_in_the_end() {
-        let cell = joining(Waits { gain_lin: 0.0, ..PLAIN });
+        let cell = joining(LineSetting { gain_lin: 0.0, ..PLAIN });
         let ones = [1.0; 16];
         let mut heard = Vec::new();
         for block in 0..40 {

@@ -21,9 +21,9 @@ use hocket_time::{
     BlockTime, Event, EventBuffer, EventKind, HeldNotes, MIN_LOOP_FRAMES, Segments, Source,
 };
 
+use super::before::Before;
 use super::node::NodeCell;
 use super::now::Now;
-use super::plan::{Before, Cells};
 use super::sum::Bus;
 
 /// Events that a port takes per block, besides note ends ([`hocket_time::END_ROOM`]).
@@ -251,23 +251,22 @@ impl ChainEvents {
     /// Thread: control; allocates.
     pub(super) fn new(
         units: &UnitGraph,
-        cells: &Cells,
+        (cells, events): (&[Option<Arc<NodeCell>>], &EventCells),
         inputs: &[UnitInput],
         nodes: &[NodeId],
         frames: usize,
     ) -> Option<Box<ChainEvents>> {
         let (first, last) = (*nodes.first()?, *nodes.last()?);
-        let processor = |node: NodeId| cells.nodes[node.index()].as_ref();
+        let processor = |node: NodeId| cells[node.index()].as_ref();
         let input = |input: &UnitInput| {
             let EventLineId(id) = input.events?;
             let EventLine { from, edge, frames, .. } = units.event_lines()[id as usize];
             let keeps_time = processor(from).is_some_and(|cell| cell.keeps_time);
-            let (bus, line) =
-                (Bus::of(input.from, &[]), Arc::clone(&cells.events.lines[id as usize]));
+            let (bus, line) = (Bus::of(input.from, &[]), Arc::clone(&events.lines[id as usize]));
             let source = Source::edge(edge);
             Some(EventInput { bus, line, delay: frames, source, keeps_time })
         };
-        let ends = cells.events.ends[first.index()].clone().filter(|_| processor(first).is_some());
+        let ends = events.ends[first.index()].clone().filter(|_| processor(first).is_some());
         let receives = ends.map(|ends| {
             // What is chased comes on top of what full edges bring.
             let lines = inputs.iter().filter_map(|input| input.events);
@@ -281,7 +280,7 @@ impl ChainEvents {
         });
         let host = units.event_inputs().iter().find(|(node, _)| *node == last);
         let sends = match host {
-            Some((_, number)) => cells.events.host(*number).map_or(Sends::Nothing, Sends::Host),
+            Some((_, number)) => events.host(*number).map_or(Sends::Nothing, Sends::Host),
             None if writes(units, last) && processor(last).is_some() => {
                 Sends::Own(EventBuffer::new(room_of(processor(last), frames), SYSEX_BYTES), 0)
             }
@@ -476,19 +475,19 @@ impl EventCells {
         cells
     }
 
-    /// Of a plan that follows another. The lines of edges that stay go on, and the notes of those that go end.
+    /// Of a plan that follows the one of these. The lines of edges that stay go on, and the notes of those that go end.
     ///
     /// Thread: control; allocates. Cost: O(event lines + nodes).
     pub(crate) fn following<F: Fn(NodeId) -> Option<NodeId>>(
+        &self,
         before: &Before<'_, F>,
         units: &UnitGraph,
         nodes: &[Option<Arc<NodeCell>>],
         frames: usize,
     ) -> EventCells {
-        let old = &before.cells.events;
         let mut cells = EventCells::default();
         for node in (0..units.node_count()).map(|id| NodeId(id as u32)) {
-            let same = (before.same)(node).and_then(|was| old.ends[was.index()].clone());
+            let same = (before.same)(node).and_then(|was| self.ends[was.index()].clone());
             let ends = reads(units, node).then(|| same.unwrap_or_else(|| Arc::new(new_ends())));
             cells.ends.push(ends);
         }
@@ -500,11 +499,11 @@ impl EventCells {
             let was = before.edges.get(&key(line)).and_then(|edge| places.get(edge));
             stays.extend(was);
             let room = room_for(line, nodes, frames);
-            cells.add_line(was.map(|was| &old.lines[*was]), room);
+            cells.add_line(was.map(|was| &self.lines[*was]), room);
         }
-        let gone = (0..old.lines.len()).filter(|line| !stays.contains(line));
-        cells.end_lines(before, gone);
-        cells.add_hosts(units, &old.hosts, &before.ends.inputs);
+        let gone = (0..self.lines.len()).filter(|line| !stays.contains(line));
+        cells.end_lines(before, &self.lines, gone);
+        cells.add_hosts(units, &self.hosts, &before.ends.inputs);
         cells
     }
 
@@ -522,10 +521,11 @@ impl EventCells {
         self.lines.push(line);
     }
 
-    /// Thread: control; allocates. `gone`: by event line of the plan before.
+    /// Thread: control; allocates. `lines` and `gone`: by event line of the plan before.
     fn end_lines<F: Fn(NodeId) -> Option<NodeId>>(
         &mut self,
         before: &Before<'_, F>,
+        lines: &[Arc<LineCell>],
         gone: impl Iterator<Item = usize>,
     ) {
         let ids = (0..self.ends.len()).map(|id| NodeId(id as u32));
@@ -534,7 +534,7 @@ impl EventCells {
         for line in gone {
             let reader = before.units.event_lines()[line].reader;
             let ends = now.get(&reader).and_then(|reader| self.ends[reader.index()].clone());
-            let from = Arc::clone(&before.cells.events.lines[line]);
+            let from = Arc::clone(&lines[line]);
             let to = ends.map(To::Ends);
             self.moves.extend(to.map(|to| Move { from, to }));
         }

@@ -1,4 +1,4 @@
-//! Fades at an edge: from one gain to another, and from one delay to another.
+//! Fades of an edge's gain. Those from one delay to another have the same curve ([`super::ring`]).
 //!
 //! What a fade does at a frame follows from how many frames of it are over, so the cut into blocks is not heard.
 //!
@@ -7,13 +7,9 @@
 //! slope.
 
 use std::f64::consts::FRAC_PI_2;
-use std::ops::Range;
 
 use hocket_dsp::mix;
 use hocket_plan::compile::FadeCurve;
-
-use super::delay::{Ring, pull_all};
-use super::rows::Rows;
 
 /// How long a delay or a gain fades into another: 11 ms at 48 kHz.
 pub(crate) const FADE_FRAMES: u32 = 512;
@@ -21,11 +17,11 @@ pub(crate) const FADE_FRAMES: u32 = 512;
 const FRAMES: usize = FADE_FRAMES as usize;
 
 /// A value at each frame of a fade, and at its end.
-type Table = [f32; FRAMES + 1];
+pub(super) type Table = [f32; FRAMES + 1];
 
 /// How much of a fade is over, 0 to 1: 3 t^2 - 2 t^3. What one side lacks the other side has, so two ways of the same
 /// sound stay as loud as one.
-static FADED: Table = table(Value::Faded);
+pub(super) static FADED: Table = table(Value::Faded);
 
 /// The rising side of a fade with equal power: the sine of a quarter turn, as far as [`FADED`] is. The falling side is
 /// this backwards, because [`FADED`] is symmetric: the cosine.
@@ -72,9 +68,18 @@ pub(super) fn faded_at(frame: usize, frames: usize) -> f32 {
     FADED[frame * FRAMES / frames]
 }
 
+/// How edges that stay get another gain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Gains {
+    /// Over [`FADE_FRAMES`].
+    Fade,
+    /// From one frame to the next. A fade that runs ends.
+    Jump,
+}
+
 /// From one gain to another.
 #[derive(Clone, Copy)]
-pub(super) struct Ramp {
+pub(super) struct GainRamp {
     from: f32,
     /// With which slope it begins, per length of a fade.
     slope: f32,
@@ -85,16 +90,16 @@ pub(super) struct Ramp {
     over: u32,
 }
 
-impl Ramp {
+impl GainRamp {
     /// `wait`: frames until it begins.
-    pub(super) fn from(from: f32, curve: FadeCurve, wait: u64) -> Ramp {
-        Ramp { from, slope: 0.0, curve, wait, over: 0 }
+    pub(super) fn from(from: f32, curve: FadeCurve, wait: u64) -> GainRamp {
+        GainRamp { from, slope: 0.0, curve, wait, over: 0 }
     }
 
     /// One that begins at once where this one to `to` is, with its slope.
-    pub(super) fn turned(self, to: f32, curve: FadeCurve) -> Ramp {
+    pub(super) fn turned(self, to: f32, curve: FadeCurve) -> GainRamp {
         let (from, slope) = (self.gain(to, self.over as usize), self.slope(to));
-        Ramp { from, slope, curve, wait: 0, over: 0 }
+        GainRamp { from, slope, curve, wait: 0, over: 0 }
     }
 
     /// The gain at a frame of the fade.
@@ -107,7 +112,7 @@ impl Ramp {
         gain + self.slope * TURNING[frame]
     }
 
-    /// The slope at the next frame, per length of a fade: the derivative of [`Ramp::gain`].
+    /// The slope at the next frame, per length of a fade: the derivative of [`GainRamp::gain`].
     fn slope(self, to: f32) -> f32 {
         let (frame, part) = (self.over as usize, self.over as f32 / FRAMES as f32);
         let faded = 6.0 * part * (1.0 - part);
@@ -139,74 +144,16 @@ impl Ramp {
     }
 
     /// The ramp behind a block of so many frames; `None`: it is over.
-    pub(super) fn after(self, frames: usize) -> Option<Ramp> {
+    pub(super) fn after(self, frames: usize) -> Option<GainRamp> {
         let (still, fading) = self.cut(frames);
         let (wait, over) = (self.wait - still as u64, self.over + fading as u32);
-        (over < FADE_FRAMES).then_some(Ramp { wait, over, ..self })
+        (over < FADE_FRAMES).then_some(GainRamp { wait, over, ..self })
     }
 
     /// Of so many frames: those before it begins, and those of the fade.
     fn cut(self, frames: usize) -> (usize, usize) {
         let still = frames.min(usize::try_from(self.wait).unwrap_or(usize::MAX));
         (still, (frames - still).min((FADE_FRAMES - self.over) as usize))
-    }
-}
-
-/// From one delay to another, with equal gain: both are one sound. Delays differ by little, so its low frequencies meet in
-/// phase, and equal power would make them up to 3 dB louder in the middle.
-#[derive(Clone, Copy)]
-pub(super) struct Change {
-    pub(super) from: usize,
-    /// Frames until the ring holds what the new delay needs; the fade begins then.
-    wait: u64,
-    /// Frames of the fade that are over.
-    over: u32,
-}
-
-impl Change {
-    /// `wait`: frames until it begins.
-    pub(super) fn from(from: usize, wait: u64) -> Change {
-        Change { from, wait, over: 0 }
-    }
-
-    /// Whether something of the new delay has been heard.
-    pub(super) fn has_begun(self) -> bool {
-        self.over > 0
-    }
-
-    pub(super) fn is_over(self) -> bool {
-        self.over == FADE_FRAMES
-    }
-
-    /// The frames at `range` of a block, as far as the change goes. Returns where it ended.
-    pub(super) fn run(
-        &mut self,
-        ring: &Ring,
-        to: usize,
-        out: &mut Rows,
-        range: Range<usize>,
-        frames: usize,
-    ) -> usize {
-        let still = range.len().min(usize::try_from(self.wait).unwrap_or(usize::MAX));
-        let fading = (range.len() - still).min((FADE_FRAMES - self.over) as usize);
-        let (begin, end) = (range.start + still, range.start + still + fading);
-        pull_all(ring, self.from, out, range.start..end, frames);
-        let parts = &FADED[self.over as usize..][..fading];
-        let mut out = out.all_mut(frames);
-        for row in 0..out.len() {
-            let (mut new, mut at) = ([0.0; 64], begin);
-            let pieces = out.row_mut(row)[begin..end].chunks_mut(new.len());
-            for (piece, parts) in pieces.zip(parts.chunks(new.len())) {
-                ring.pull(row, to + frames - at, &mut new[..piece.len()]);
-                for ((sample, new), part) in piece.iter_mut().zip(&new).zip(parts) {
-                    *sample += (new - *sample) * part;
-                }
-                at += piece.len();
-            }
-        }
-        self.wait -= still as u64;
-        self.over += fading as u32;
-        end
     }
 }
 
@@ -240,10 +187,10 @@ mod tests {
     /// The gains of a ramp to the first of these targets, of one turned to the second after so many frames, and so on.
     fn gains(from: f32, turns: &[(f32, FadeCurve, usize)]) -> Vec<f32> {
         let mut gains = vec![from; 2];
-        let mut ramp: Option<Ramp> = None;
+        let mut ramp: Option<GainRamp> = None;
         let mut last = from;
         for (to, curve, frames) in turns {
-            let begin = Ramp::from(last, *curve, 0);
+            let begin = GainRamp::from(last, *curve, 0);
             ramp = Some(ramp.map_or(begin, |ramp| ramp.turned(last, *curve)));
             last = *to;
             let mut row = vec![1.0; *frames];
@@ -280,13 +227,13 @@ mod tests {
 
     #[test]
     fn a_ramp_in_blocks_of_any_length_is_the_ramp() {
-        let whole = |ramp: Ramp, to| {
+        let whole = |ramp: GainRamp, to| {
             let mut row = [0.75; 700];
             ramp.scale(&mut row, to);
             row
         };
-        let plain = |from, wait| Ramp::from(from, FadeCurve::EqualGain, wait);
-        let turned = Ramp { over: 200, ..Ramp::from(0.0, FadeCurve::EqualPower, 0) };
+        let plain = |from, wait| GainRamp::from(from, FadeCurve::EqualGain, wait);
+        let turned = GainRamp { over: 200, ..GainRamp::from(0.0, FadeCurve::EqualPower, 0) };
         let turned = turned.turned(0.5, FadeCurve::EqualGain);
         for (ramp, to) in [(plain(0.0, 100), 0.7), (plain(1.0, 0), 0.0), (turned, 0.0)] {
             let mut row = [0.75; 700];
@@ -302,7 +249,7 @@ mod tests {
     }
 
     /// Where the block of this number begins, and the ramp there.
-    fn walked(ramp: Ramp, number: usize) -> (usize, Option<Ramp>) {
+    fn walked(ramp: GainRamp, number: usize) -> (usize, Option<GainRamp>) {
         let lengths = [1, 7, 64, 3].iter().cycle().take(number);
         lengths.fold((0, Some(ramp)), |(at, ramp), length| {
             (at + length, ramp.and_then(|ramp| ramp.after(*length)))

@@ -12,8 +12,11 @@ use hocket_dsp::{Change, TimedChange, rows};
 use hocket_plan::session::LaneSpec;
 use hocket_time::{BlockTime, Lane, LaneCursor, LaneValue, Segment, Segments, TempoMap};
 
-use super::node::EVENTS_A_BLOCK;
 use super::now::Now;
+
+/// How many changes of parameters a node takes in one block. The leader carries out as many orders, so orders
+/// of one change each never find a node full.
+pub(crate) const EVENTS_A_BLOCK: usize = 32;
 
 /// A node has room for so many values per block, unless its lanes cannot give as many.
 const LEAST_ROOM: usize = 4096;

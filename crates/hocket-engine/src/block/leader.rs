@@ -11,6 +11,7 @@ use super::bus::UnitState;
 use super::command_places::CommandPlaces;
 use super::events::EventCell;
 use super::node::{Contained, NodeCell, NodeState};
+use super::part_counts::PartCounts;
 use super::plan::Plan;
 use super::port::{PortCell, is_silent};
 use super::runner::Runner;
@@ -162,6 +163,19 @@ impl Leader {
     pub(crate) fn stamps(&self, desk: usize) -> &Stamps {
         // SAFETY: CLOSED, by the type's invariant. All other references are for reading too.
         unsafe { self.runner.stamps(desk) }
+    }
+
+    /// Gives a thread other counters for its units, or none; returns those that it had.
+    ///
+    /// Thread: leader, between blocks.
+    pub(crate) fn exchange_counts(
+        &mut self,
+        desk: usize,
+        counts: Option<Box<PartCounts>>,
+    ) -> Option<Box<PartCounts>> {
+        // SAFETY: CLOSED, by the type's invariant. `&mut self`: no other reference is left.
+        let stamps = unsafe { self.runner.stamps_mut(desk) };
+        std::mem::replace(&mut stamps.counts, counts)
     }
 
     /// How often a worker slept at the end of the loops that it spread.

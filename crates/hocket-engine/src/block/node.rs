@@ -17,8 +17,9 @@ use hocket_time::Segments;
 
 use super::fetch::Stretch;
 use super::joined::Joined;
-use super::lanes::{Automated, Lanes, MappedLane};
+use super::lanes::{Automated, EVENTS_A_BLOCK, Lanes, MappedLane};
 use super::now::Now;
+use super::part_counts::OTHERS;
 use super::work::Incoming;
 
 /// A node whose output the engine silenced, and why.
@@ -57,10 +58,6 @@ impl fmt::Display for Contained {
         message.as_ref().map_or(Ok(()), |message| write!(f, ": {message}"))
     }
 }
-
-/// How many changes of parameters a node takes in one block. The leader carries out as many orders, so orders
-/// of one change each never find a node full.
-pub(crate) const EVENTS_A_BLOCK: usize = 32;
 
 /// A node: its processor, the events for it, and what happened to it.
 ///
@@ -244,6 +241,8 @@ pub(crate) struct NodeCell {
     pub(super) state: UnsafeCell<NodeState>,
     /// For reports.
     pub name: String,
+    /// The number of its kind ([`Kinds`](crate::control::kinds::Kinds)), for counts by kind. Never changes while it plays.
+    pub(crate) kind: u16,
     /// The part of the state that control threads may read, see [`NodeCell::show`].
     shown: AtomicU64,
     /// How many values of lanes were thinned out. Its worker and the leader write it, control threads read it.
@@ -300,6 +299,7 @@ impl NodeCell {
         NodeCell {
             state,
             name,
+            kind: OTHERS,
             shown,
             thinned,
             lost_events,

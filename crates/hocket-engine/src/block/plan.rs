@@ -5,7 +5,7 @@
 //! sends it back. Plans share nodes, so each processor keeps its state. The control thread frees a node
 //! with the last plan that has it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -13,10 +13,12 @@ use hocket_plan::compile::{DelayLine, Port};
 use hocket_plan::{NodeId, Ports, ScheduleKind, Step, UnitGraph, UnitId, VerifiedSchedule};
 use hocket_rt::{Barrier, Claim, Countdown, Deque, Padded, ReadySet};
 
+use super::before::Before;
 use super::bus::{ChainNode, ChainState, UnitState, Units};
 use super::costs::Costs;
-use super::delay::{DelayCell, Set, Waits};
+use super::delay::{DelayCell, LineSetting, Set};
 use super::events::{ChainEvents, EventCells};
+use super::fade::Gains;
 use super::memory::Memory;
 use super::node::NodeCell;
 use super::port::PortCell;
@@ -70,55 +72,6 @@ pub(crate) struct Cells {
     pub events: EventCells,
 }
 
-/// Which nodes, lines and ports of the plan before go on.
-pub(crate) struct Before<'a, F: Fn(NodeId) -> Option<NodeId>> {
-    pub units: &'a UnitGraph,
-    pub cells: &'a Cells,
-    /// The node before, if it stays.
-    pub same: F,
-    /// The edge before, if it stays.
-    pub edges: &'a Edges,
-    /// Ports before that do not go on.
-    pub ends: &'a PortsOf,
-    /// By node of the new units: how long it puts out silence because it is new, in frames.
-    pub silent: &'a [u32],
-    /// How edges that stay get another gain.
-    pub gains: Gains,
-}
-
-/// An edge: its reader, and its place among the reader's edges: the inputs, then what feeds back.
-pub(crate) type At = (NodeId, usize);
-
-/// Edges that stay: in the new graph and in the old one.
-pub(crate) type Edges = HashMap<At, At>;
-
-/// The ports that nodes have.
-#[derive(Debug, Default)]
-pub(crate) struct PortsOf {
-    /// Numbers of engine inputs.
-    pub inputs: HashSet<u16>,
-    /// Nodes that feed back.
-    pub feed_back: HashSet<NodeId>,
-}
-
-impl PortsOf {
-    fn contains(&self, port: &Port) -> bool {
-        match port {
-            Port::Input { number, .. } => self.inputs.contains(number),
-            Port::Feedback { from, .. } => self.feed_back.contains(from),
-        }
-    }
-}
-
-/// How edges that stay get another gain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Gains {
-    /// Over [`FADE_FRAMES`](super::fade::FADE_FRAMES).
-    Fade,
-    /// From one frame to the next. A fade that runs ends.
-    Jump,
-}
-
 impl Cells {
     /// Of the first plan.
     ///
@@ -136,18 +89,19 @@ impl Cells {
         Cells { nodes, lines, ports: units.ports().iter().map(port).collect(), events }
     }
 
-    /// Of a plan that follows another. Between two nodes that stay, a new delay fades in. Also returns, by line, what
+    /// Of a plan that follows the one of these. Between two nodes that stay, a new delay fades in. Also returns, by line, what
     /// those that stay have to do when the plan begins.
     ///
     /// Thread: control; allocates. Cost: O(lines + ports).
     pub(crate) fn following<F: Fn(NodeId) -> Option<NodeId>>(
+        &self,
         before: &Before<'_, F>,
         units: &UnitGraph,
         nodes: Vec<Option<Arc<NodeCell>>>,
         frames: usize,
     ) -> (Cells, Vec<Option<Set>>) {
         let key = |line: &DelayLine| ((line.reader, line.edge), line.part);
-        let old = before.units.lines().iter().zip(&before.cells.lines);
+        let old = before.units.lines().iter().zip(&self.lines);
         let old: HashMap<_, _> =
             old.map(|(line, cell)| (key(line), (waits(line), line.span.count, cell))).collect();
         let line = |line: &DelayLine| {
@@ -167,7 +121,7 @@ impl Cells {
                 None => {
                     // What a new edge brings is late from its first frame on.
                     let delay = if edge.is_some() { 0 } else { now.delay };
-                    let was = Waits { delay, gain_lin: line.gain_before };
+                    let was = LineSetting { delay, gain_lin: line.gain_before };
                     let wait = if edge.is_some() { 0 } else { before.silent_frames(line, frames) };
                     let now = (now, line.curve);
                     (Arc::new(DelayCell::joining(rows, was, now, wait, frames)), None)
@@ -175,34 +129,31 @@ impl Cells {
             }
         };
         let (lines, sets) = units.lines().iter().map(line).unzip();
-        let ports = units.ports().iter().map(|port| before.port(port, frames)).collect();
-        let events = EventCells::following(before, units, &nodes, frames);
+        let ports = units.ports().iter().map(|port| self.port(before, port, frames)).collect();
+        let events = self.events.following(before, units, &nodes, frames);
         (Cells { nodes, lines, ports, events }, sets)
-    }
-}
-
-impl<F: Fn(NodeId) -> Option<NodeId>> Before<'_, F> {
-    /// How long a new edge brings silence, in frames. A port may hold what it got for others: one largest block.
-    fn silent_frames(&self, line: &DelayLine, frames: usize) -> u64 {
-        let port = if line.feeds_back { frames as u64 } else { 0 };
-        u64::from(self.silent[line.from.index()]) + port
     }
 
     /// The port's cell, or a new one.
     ///
     /// Thread: control; allocates.
-    fn port(&self, port: &Port, frames: usize) -> Arc<PortCell> {
+    fn port<F: Fn(NodeId) -> Option<NodeId>>(
+        &self,
+        before: &Before<'_, F>,
+        port: &Port,
+        frames: usize,
+    ) -> Arc<PortCell> {
         let is_same = |old: &Port| match (*old, *port) {
             // Its cell has room for any width, so that what the host wrote is not lost.
             (Port::Input { number: old, .. }, Port::Input { number, .. }) => old == number,
-            (Port::Feedback { from: old, rows: before }, Port::Feedback { from, rows }) => {
-                (self.same)(from) == Some(old) && rows == before
+            (Port::Feedback { from: old, rows: was }, Port::Feedback { from, rows }) => {
+                (before.same)(from) == Some(old) && rows == was
             }
             _ => false,
         };
-        let is_same = |old: &Port| is_same(old) && !self.ends.contains(old);
-        let old = self.units.ports().iter().position(is_same);
-        match old.map(|place| &self.cells.ports[place]) {
+        let is_same = |old: &Port| is_same(old) && !before.ends.contains(old);
+        let old = before.units.ports().iter().position(is_same);
+        match old.map(|place| &self.ports[place]) {
             Some(same) if same.holds(frames) => Arc::clone(same),
             Some(shorter) => Arc::new(new_port(port, frames).instead_of(shorter)),
             None => Arc::new(new_port(port, frames)),
@@ -218,8 +169,8 @@ fn new_port(port: &Port, frames: usize) -> PortCell {
     }
 }
 
-fn waits(line: &DelayLine) -> Waits {
-    Waits { delay: line.frames as usize, gain_lin: line.gain_lin }
+fn waits(line: &DelayLine) -> LineSetting {
+    LineSetting { delay: line.frames as usize, gain_lin: line.gain_lin }
 }
 
 /// Where units wait for a worker, for each kind of schedule.
@@ -267,7 +218,8 @@ impl Plan {
         };
         let chain = |inputs: &[_], ids: &[NodeId], rows| {
             let nodes = ids.iter().filter_map(node).collect();
-            let events = ChainEvents::new(units, cells, inputs, ids, frames);
+            let events =
+                ChainEvents::new(units, (&cells.nodes, &cells.events), inputs, ids, frames);
             let lines = (&cells.lines[..], sets);
             ChainState::within(&memory, inputs, nodes, lines, &silent, (rows, frames), events)
         };

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use hocket_dsp::{RowsMut, RowsRef, rows};
 
-use super::delay::Ring;
 use super::fade::{FADE_FRAMES, faded_at};
+use super::ring::Ring;
 use super::rows::Rows;
 
 /// What comes from outside before a block: an engine input, or feedback.

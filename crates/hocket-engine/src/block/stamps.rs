@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use hocket_machine::clock::ticks;
 
 use super::cpu_time::CpuTime;
+use super::part_counts::PartCounts;
 
 /// What a worker did in a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,6 +106,9 @@ pub(crate) struct Stamps {
     pub finished: u64,
     at: u64,
     cpu: CpuTime,
+    /// What somebody has asked to count. The leader exchanges it between blocks (CLOSED). While a unit is counted, its thread
+    /// has taken it out.
+    pub counts: Option<Box<PartCounts>>,
     pub totals: Totals,
 }
 
@@ -134,6 +138,7 @@ impl Stamps {
             finished: 0,
             at: 0,
             cpu: CpuTime::default(),
+            counts: None,
             totals: Totals::default(),
         }
     }
@@ -146,7 +151,16 @@ impl Stamps {
         self.awake = ticks();
         self.at = self.awake;
         self.cpu.begin(noted.cpu_time, self.awake);
+        if let Some(counts) = &mut self.counts {
+            counts.begin_block();
+        }
         self.totals.blocks += 1;
+    }
+
+    /// The counters, if the unit that begins is to be counted. Its thread puts them back afterwards.
+    #[inline]
+    pub(super) fn take_due(&mut self) -> Option<Box<PartCounts>> {
+        self.counts.take_if(|counts| counts.is_due())
     }
 
     /// Ends the present span, and returns its length. It started at the end of the last one, so each span needs

@@ -7,7 +7,9 @@ use hocket_plan::{ScheduleKind, Step, VerifiedSchedule};
 use hocket_rt::{Signal, Steal, Waited};
 
 use super::costs::Circumstance;
+use super::part_counts::PartCounts;
 use super::plan::Offered;
+use super::probe::Nobody;
 use super::runner::{Moment, Runner};
 use super::spread::{Help, SpreadWork};
 use super::stamps::What;
@@ -417,6 +419,10 @@ pub(crate) fn await_finish(runner: &Runner, worker: usize) {
 
 fn run(runner: &Runner, worker: usize, unit: usize, frames: usize) {
     let plan = runner.plan();
+    // SAFETY: the caller is this desk's worker inside a block.
+    if let Some(counts) = unsafe { runner.stamps_mut(worker) }.take_due() {
+        return run_counted(runner, worker, unit, frames, counts);
+    }
     // SAFETY: every walk follows the verified schedule, and a worker walks a block once (ONCE).
     // - `serial` and `lists` run each unit once and in order (R2, R5).
     // - `dataflow` and `steal` run a unit that was offered, or whose countdown this worker took to zero.
@@ -424,7 +430,7 @@ fn run(runner: &Runner, worker: usize, unit: usize, frames: usize) {
     // - `critical` runs the units of a list that it claimed, each once (R2), with the countdown at zero
     //   (R5, R7).
     // The plan is the leader's (ONE-PLAN): `runner.plan()` returns no other.
-    unsafe { plan.units.run(unit, frames, runner.now()) };
+    unsafe { plan.units.run(unit, frames, runner.now(), &mut Nobody) };
     // SAFETY: the caller is this desk's worker inside a block.
     let ticks = unsafe { runner.stamps_mut(worker) }.end_span(What::Unit(unit as u32));
     let place = &runner.desks[worker].place;
@@ -439,6 +445,25 @@ fn run(runner: &Runner, worker: usize, unit: usize, frames: usize) {
         };
         plan.costs.note(unit, Circumstance { kind: place.kind, sibling_busy }, whole);
     }
+}
+
+/// Runs a unit whose parts are counted. Its time is that of the readings, too, so it is no cost of the unit.
+#[cold]
+#[inline(never)]
+fn run_counted(
+    runner: &Runner,
+    worker: usize,
+    unit: usize,
+    frames: usize,
+    mut counts: Box<PartCounts>,
+) {
+    counts.begin_unit();
+    // SAFETY: as in `run`, which was called for this unit and runs it no other way.
+    unsafe { runner.plan().units.run(unit, frames, runner.now(), &mut *counts) };
+    // SAFETY: the caller is this desk's worker inside a block.
+    let stamps = unsafe { runner.stamps_mut(worker) };
+    stamps.counts = Some(counts);
+    stamps.end_span(What::Unit(unit as u32));
 }
 
 fn note(runner: &Runner, worker: usize, what: What, waited: Waited) {

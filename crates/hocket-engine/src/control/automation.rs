@@ -12,10 +12,10 @@ use hocket_time::{LaneError, TempoMap, TimeBase};
 
 use super::edit::EditError;
 use super::handle::ControlError;
-use super::orders::Order;
 use super::planner::Planner;
 use crate::block::lanes::{Automated, MappedLane};
 use crate::block::node::{LaneExchange, NodeCell};
+use crate::leader::order::Order;
 pub use hocket_plan::session::LaneSpec;
 
 /// Gives a parameter of a node a lane.

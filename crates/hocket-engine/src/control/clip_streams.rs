@@ -159,7 +159,7 @@ mod tests {
     use hocket_plan::session::{Clip, MediaId};
 
     use super::*;
-    use crate::block::clip_player::ClipTimes;
+    use crate::block::clip_times::ClipTimes;
 
     /// A stream that only has a number.
     struct Numbered(u64);

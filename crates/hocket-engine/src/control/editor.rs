@@ -22,7 +22,6 @@ use super::edit::{Edit, EditError, EffectAt, LaneTarget, Needs};
 use super::engine::Engine;
 use super::handle::Control;
 use super::media::MediaPool;
-use super::orders::Order;
 use super::planner::Installation;
 use super::prepare::{PrepareError, Workshop, parameter, prepared};
 use super::seating::Seating;
@@ -30,6 +29,7 @@ use super::settings::Settings;
 use super::start::EngineError;
 use crate::block::node::NodeCell;
 use crate::catalogue::Effects;
+use crate::leader::order::Order;
 
 /// An edit that the engine has carried out.
 #[derive(Debug, Clone, PartialEq)]

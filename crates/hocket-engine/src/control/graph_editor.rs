@@ -16,13 +16,13 @@ use super::editor::EditorError;
 use super::engine::Engine;
 use super::handle::{Control, ControlError};
 use super::main_thread::StateFailure;
-use super::orders::Order;
 use super::planner::Installation;
 use super::prepare::{PrepareError, Prepared, check_stereo};
 use super::seating::Seating;
 use super::settings::Settings;
 use super::states::{RestoredStates, SavedState};
 use crate::block::node::NodeCell;
+use crate::leader::order::Order;
 
 /// What does the work of a node in a graph that takes the place of another.
 pub enum NodeSource {

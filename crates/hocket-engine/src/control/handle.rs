@@ -15,7 +15,7 @@ use super::edit::EditError;
 use super::lost_events::LostEvents;
 use super::main_thread::{Held, Notice, Services, StateFailure};
 use super::measured_costs::{Adopted, Expectations, UnitCost};
-use super::orders::{Order, Outbox};
+use super::orders::Outbox;
 use super::planner::{Planner, Shared};
 use super::prepare::Prepared;
 use super::settings::{Settings, Steer};
@@ -24,6 +24,7 @@ use crate::block::joined::Side;
 use crate::block::node::{Contained, NodeCell};
 use crate::block::plan::Plan;
 use crate::leader::choose_walk::Reason;
+use crate::leader::order::Order;
 
 /// What an engine does at present, and what was expected of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -174,7 +175,7 @@ impl Control {
         Ok((plan, Control { inner, services, _held }))
     }
 
-    pub(super) fn services(&self) -> &Arc<Services> {
+    pub(crate) fn services(&self) -> &Arc<Services> {
         &self.services
     }
 

@@ -30,6 +30,7 @@ use hocket_plan::{Graph, NodeId};
 use super::background::{Background, LostWork, WorkThread, asleep, lock};
 use super::edit::EditError;
 use super::handle::ControlError;
+use super::kinds::Kinds;
 use super::planner::{Installation, Planner};
 use super::settings::MainThread;
 use crate::block::joined::{Disposal, Joined, Side};
@@ -42,6 +43,8 @@ pub(crate) struct Services {
     which: MainThread,
     /// The thread that started the engine.
     home: ThreadId,
+    /// What its nodes are, for counts by kind.
+    pub(crate) kinds: Kinds,
     /// The engine's own thread, once it has started.
     own: Mutex<Option<JoinHandle<()>>>,
 }
@@ -156,7 +159,8 @@ impl Services {
             largest: AtomicU32::new(frames),
         });
         let home = std::thread::current().id();
-        Arc::new(Services { shared, which, home, own: Mutex::default() })
+        let (kinds, own) = (Kinds::default(), Mutex::default());
+        Arc::new(Services { shared, which, home, kinds, own })
     }
 
     pub(crate) fn background(&self) -> &Arc<Background> {
@@ -657,7 +661,9 @@ impl NodeCell {
         }
         let disposal = Box::new(ToMainThread { services: Arc::clone(services), work });
         let joined = Joined { disposal, counts, side };
+        let kind = services.kinds.number(&name);
         let mut cell = NodeCell::new(name, processor);
+        cell.kind = kind;
         cell.has_joined(joined, answers);
         started.map(|()| cell)
     }

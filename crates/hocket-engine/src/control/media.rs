@@ -7,7 +7,8 @@ use hocket_plan::session::{Clip, MediaId};
 
 use super::clip_streams::{ClipStream, Cues, NotReady, PrerollError, StreamedFile};
 use crate::block::clip_cue::Cue;
-use crate::block::clip_player::{ClipTimes, PlayingClip};
+use crate::block::clip_player::PlayingClip;
+use crate::block::clip_times::ClipTimes;
 pub use crate::block::stereo_audio::StereoAudio;
 use crate::catalogue::Effects;
 

@@ -22,18 +22,21 @@ use super::choose_schedule::ChooseSchedule;
 use super::edit::EditError;
 use super::handle::{ControlError, Standing};
 use super::main_thread::{Grown, Services};
-use super::orders::{Order, Outbox};
+use super::orders::Outbox;
 use super::prepare::Prepared;
 use super::settings::{Settings, Steer};
 use super::transition::{Leaving, Old, Transition, at_once, transition};
+use crate::block::before::{Before, PortsOf};
 use crate::block::costs::Costs;
+use crate::block::fade::Gains;
 use crate::block::joined::Side;
 use crate::block::node::{Contained, Exchange, NodeCell};
-use crate::block::plan::{Before, Cells, Gains, Plan, PortsOf};
+use crate::block::plan::{Cells, Plan};
 use crate::block::stamps::Noting;
 use crate::block::waits::ChosenWait;
 use crate::leader::block_estimates::BlockEstimates;
 use crate::leader::choose_walk::{Finding, Reason};
+use crate::leader::order::Order;
 
 /// A unit is folded into its reader if both together cost less than this.
 ///
@@ -506,14 +509,13 @@ impl Planner {
         let verified = VerifiedSchedule::verify(units, schedule).map_err(ControlError::from)?;
         let before = Before {
             units: &self.base,
-            cells: &self.cells,
             same: |id: NodeId| next.origins[id.index()],
             edges: &next.edges,
             ends: &next.ends,
             silent: &silent_frames(&next, &base, self.frames),
             gains,
         };
-        let (cells, sets) = Cells::following(&before, &base, nodes, self.frames);
+        let (cells, sets) = self.cells.following(&before, &base, nodes, self.frames);
         let plan = Plan::exchanging(verified, &cells, &sets, self.frames);
         let present = Present::of(&plan, None);
         let (plan, is_unheard) = (Some(Box::new(plan)), changes.is_none());
@@ -580,7 +582,6 @@ impl Planner {
         let lines = lines.chain(self.base.event_lines().iter().map(events));
         let before = Before {
             units: &self.base,
-            cells: &self.cells,
             same: Some,
             edges: &lines.map(|at| (at, at)).collect(),
             ends: &PortsOf::default(),
@@ -588,7 +589,7 @@ impl Planner {
             gains: Gains::Fade,
         };
         let nodes = self.cells.nodes.clone();
-        let (cells, sets) = Cells::following(&before, &self.base, nodes, frames as usize);
+        let (cells, sets) = self.cells.following(&before, &self.base, nodes, frames as usize);
         let schedule = self.present.schedule.clone();
         let plan = Plan::exchanging(schedule, &cells, &sets, frames as usize);
         let present = Present::of(&plan, None);

@@ -13,7 +13,8 @@ use hocket_time::{LaneError, LoopError, TempoError};
 
 use super::automation::LaneChange;
 use super::media::MediaPool;
-use crate::block::clip_player::{ClipPlayer, last_end};
+use crate::block::clip_player::ClipPlayer;
+use crate::block::clip_times::last_end;
 use crate::block::note_player::{NotePlayer, last_note_end};
 use crate::catalogue::{BuildError, Effects};
 

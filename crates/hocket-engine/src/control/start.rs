@@ -32,7 +32,8 @@ use crate::leader::block_estimates::BlockEstimates;
 use crate::leader::process::{Chooser, SteadyLength};
 use crate::leader::rest::Rest;
 use crate::leader::sighting::LeaderNotes;
-use crate::worker::start::{self as threads, Job, Role};
+use crate::worker::life::{Job, Role};
+use crate::worker::start as threads;
 
 /// Why an engine cannot start.
 #[derive(Debug, thiserror::Error)]

@@ -9,10 +9,10 @@ use hocket_plan::NodeId;
 
 use super::handle::{Control, ControlError};
 use super::main_thread::StateFailure;
-use super::orders::Order;
 use super::planner::Planner;
 use crate::block::joined::Side;
 use crate::block::node::{Exchange, NodeCell};
+use crate::leader::order::Order;
 
 /// The state of a node's processor, to be kept.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -46,7 +46,7 @@ use std::collections::{HashMap, HashSet};
 use hocket_plan::compile::{Fade, FadeCurve, Fades};
 use hocket_plan::{Graph, GraphError, NodeId};
 
-use crate::block::plan::{At, Edges, PortsOf};
+use crate::block::before::{At, Edges, PortsOf};
 use draft::{Draft, ids};
 
 /// A graph between two others.

@@ -68,10 +68,22 @@ impl BlockNotes {
         }
     }
 
-    /// Copies the last block of the engine that it was made for. Returns how many spans found no room and are left
-    /// out.
+    /// Copies the last block of the engine that it was made for. `first`: the block that has number 0; `left_ns`: when the
+    /// block before was noted. Returns how many spans found no room and are left out.
     ///
     /// Thread: leader, between blocks. No allocation. Cost: O(threads + spans).
+    pub(crate) fn note(
+        &mut self,
+        engine: &Engine,
+        times: &BlockTimes,
+        (first, left_ns): (u64, u64),
+    ) -> u64 {
+        self.number = times.block.saturating_sub(first);
+        self.signaled_ns = left_ns.saturating_sub(times.signaled_ns);
+        self.fill(engine, times)
+    }
+
+    /// As [`note`](Self::note), without a number and without the time that the leader lost before the block.
     pub(crate) fn fill(&mut self, engine: &Engine, times: &BlockTimes) -> u64 {
         let leader = engine.leader();
         self.times = *times;

@@ -27,6 +27,7 @@ pub(super) struct Ends {
 ///
 /// Thread: the leader's, between blocks.
 pub struct FlightRecorder {
+    /// None where every block is handed over.
     frames: Box<[BlockNotes]>,
     /// The engine's next block when this was made: blocks before it are not heard, and traces count from here.
     first_block: u64,
@@ -66,8 +67,12 @@ pub(super) fn new(engine: &Engine, settings: FlightSettings) -> (FlightRecorder,
         let _ = empty_in.push(event());
     }
     let reserve = Some(event());
+    let kept = match settings.hand_over {
+        HandOver::LateOrWorst => blocks,
+        HandOver::Every => 0,
+    };
     let recorder = FlightRecorder {
-        frames: vec![frame; blocks].into_boxed_slice(),
+        frames: vec![frame; kept].into_boxed_slice(),
         first_block: engine.block,
         noted: 0,
         left_ns: 0,
@@ -90,16 +95,9 @@ impl FlightRecorder {
     /// Thread: leader, right after the block. No allocation, lock or system call. Cost: a copy of the
     /// block's spans, some 25 bytes each.
     pub fn note(&mut self, engine: &Engine, times: &BlockTimes) {
-        let slot = self.slot(self.noted);
-        let frame = &mut self.frames[slot];
-        self.spans_left_out += frame.fill(engine, times);
-        frame.number = times.block.saturating_sub(self.first_block);
-        frame.signaled_ns = self.left_ns.saturating_sub(times.signaled_ns);
-        self.complete_pending(slot);
-        if self.which == HandOver::Every {
-            self.hand_over_alone(slot);
-        } else if times.is_late() || times.slack_ns() < self.worst_slack_ns {
-            self.begin_event(slot, times.slack_ns());
+        match self.which {
+            HandOver::Every => self.hand_over_alone(engine, times),
+            HandOver::LateOrWorst => self.keep(engine, times),
         }
         self.noted += 1;
         self.left_ns = monotonic_ns();
@@ -130,7 +128,7 @@ impl FlightRecorder {
         self.spans_left_out
     }
 
-    /// Times of the last blocks of the run, oldest first.
+    /// Times of the last blocks of the run, oldest first; none with [`HandOver::Every`].
     pub fn recent(&self) -> impl Iterator<Item = &BlockTimes> {
         let kept = self.noted.min(self.frames.len() as u64);
         (self.noted - kept..self.noted).map(|block| &self.frames[self.slot(block)].times)
@@ -160,14 +158,25 @@ impl FlightRecorder {
         }
     }
 
-    fn hand_over_alone(&mut self, slot: usize) {
-        match self.empty.pop() {
-            Some(mut event) => {
-                event.block.copy(&self.frames[slot]);
-                self.hand_over(event);
-            }
-            None => self.dropped += 1,
+    fn keep(&mut self, engine: &Engine, times: &BlockTimes) {
+        let slot = self.slot(self.noted);
+        let place = (self.first_block, self.left_ns);
+        self.spans_left_out += self.frames[slot].note(engine, times, place);
+        self.complete_pending(slot);
+        if times.is_late() || times.slack_ns() < self.worst_slack_ns {
+            self.begin_event(slot, times.slack_ns());
         }
+    }
+
+    /// One copy, because the memory is cold: nobody has used this event since the drain gave it back.
+    fn hand_over_alone(&mut self, engine: &Engine, times: &BlockTimes) {
+        let Some(mut event) = self.empty.pop() else {
+            self.dropped += 1;
+            return;
+        };
+        let place = (self.first_block, self.left_ns);
+        self.spans_left_out += event.block.note(engine, times, place);
+        self.hand_over(event);
     }
 
     fn begin_event(&mut self, slot: usize, slack_ns: i64) {

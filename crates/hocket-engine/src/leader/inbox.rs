@@ -8,9 +8,10 @@
 use hocket_dsp::TimedChange;
 use hocket_rt::{RingReader, RingWriter};
 
+use super::order::{Done, Order, Sent};
+use crate::block::lanes::EVENTS_A_BLOCK;
 use crate::block::leader::Leader;
-use crate::block::node::{EVENTS_A_BLOCK, Exchange};
-use crate::control::orders::{Done, Order, Sent};
+use crate::block::node::Exchange;
 
 /// How many orders the leader carries out before one block, besides those that [`Order::is_unheard`] marks.
 const A_BLOCK: usize = EVENTS_A_BLOCK;
@@ -49,11 +50,12 @@ impl Inbox {
         Inbox { orders, done, held: None }
     }
 
-    /// Carries out what has come, in order; returns how many orders took effect, in part or as a whole.
+    /// Carries out what has come, in order; returns how many orders took effect, in part or as a whole, and how many of them
+    /// may be heard.
     ///
     /// Thread: leader, between blocks. No allocation, no lock, nothing freed; a system call where a plan
     /// needs more workers than the last.
-    pub(crate) fn carry_out(&mut self, leader: &mut Leader) -> u32 {
+    pub(crate) fn carry_out(&mut self, leader: &mut Leader) -> (u32, usize) {
         let frame = leader.transport().steady_frame();
         let (mut count, mut heard) = (0, 0);
         while heard < A_BLOCK {
@@ -69,7 +71,7 @@ impl Inbox {
             // There is room for all that can be on their way; see `rings`.
             let _ = self.done.push(Done { number, frame, _retired: order });
         }
-        count
+        (count, heard)
     }
 
     fn next(&mut self) -> Option<Taken> {

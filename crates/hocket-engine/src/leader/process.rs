@@ -219,9 +219,6 @@ impl Engine {
             }
             whole = self.length.compares(frames);
             self.last.begun_ticks = ticks();
-            if orders > 0 {
-                self.rest.begin_anew();
-            }
             of = match !offline && self.rest.covers(&mut self.leader, frames) {
                 true => Of::Nothing,
                 false => self.choose_walk(asked, whole),
@@ -289,7 +286,10 @@ impl Engine {
 
     /// Carries out what control threads sent. Returns how many orders took effect.
     fn carry_out(&mut self) -> u32 {
-        let orders = self.inbox.carry_out(&mut self.leader);
+        let (orders, heard) = self.inbox.carry_out(&mut self.leader);
+        if heard > 0 {
+            self.rest.begin_anew();
+        }
         if self.settings.frames as usize != self.largest_block() {
             self.go_on_with_length();
         }

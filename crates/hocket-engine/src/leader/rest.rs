@@ -22,14 +22,17 @@ pub(crate) struct Rest {
     frames: usize,
     /// Where the song stood then.
     position: i64,
+    /// Number of the plan then. Another plan may have rows of its own, which nobody has written.
+    plan: u64,
 }
 
 impl Rest {
     pub(crate) fn new(rate_hz: u32) -> Rest {
-        Rest { after: AFTER_S * u64::from(rate_hz), silent: 0, frames: 0, position: 0 }
+        Rest { after: AFTER_S * u64::from(rate_hz), silent: 0, frames: 0, position: 0, plan: 0 }
     }
 
-    /// An order was carried out: it may take a while until it is heard.
+    /// An order was carried out that may be heard, if only after a while. A plan that `auto` tries is none, or an engine that
+    /// looks for a better plan would never rest.
     pub(crate) fn begin_anew(&mut self) {
         self.silent = 0;
     }
@@ -43,6 +46,7 @@ impl Rest {
         self.silent >= self.after
             && frames <= self.frames
             && leader.transport().position() == self.position
+            && leader.runner().plan().number == self.plan
             && leader.plan_rests()
             && leader.nothing_comes(frames)
     }
@@ -65,7 +69,7 @@ impl Rest {
         let stands = position == std::mem::replace(&mut self.position, position);
         let is_silent = stands && leader.nothing_comes(frames) && leader.nothing_came_out(frames);
         self.silent = if is_silent { self.silent + frames as u64 } else { 0 };
-        self.frames = frames;
+        (self.frames, self.plan) = (frames, leader.runner().plan().number);
     }
 }
 

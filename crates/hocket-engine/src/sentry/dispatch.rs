@@ -21,7 +21,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed, Ordering::SeqCst, compiler_fence};
 
-use super::{COUNTS, POST, Violation, note_violation};
+use super::{COUNTS, ForbiddenCall, POST, note_forbidden};
 
 /// Values of the selector and of the prctl, of the kernel's `linux/prctl.h`.
 const ALLOW: u8 = 0;
@@ -247,7 +247,7 @@ impl Call {
     }
 
     fn violates(&self) {
-        note_violation(Violation { nr: self.nr as u64, ip: self.ip as u64 });
+        note_forbidden(ForbiddenCall { nr: self.nr as u64, ip: self.ip as u64 });
     }
 }
 

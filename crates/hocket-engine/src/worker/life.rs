@@ -8,8 +8,26 @@ use hocket_machine::float_mode::FlushDenormals;
 use hocket_rt::Waited;
 
 use super::seat::{ThreadReport, settle};
-use super::start::{Job, Role};
 use crate::block::runner::Runner;
+
+/// What a thread does in a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Runs units. The desk's index is the worker's.
+    Worker,
+    /// Keeps a seat busy beside a worker.
+    Guard,
+}
+
+/// A thread to start.
+#[derive(Debug, Clone)]
+pub(crate) struct Job {
+    pub name: String,
+    pub role: Role,
+    pub desk: usize,
+    pub cpu: Option<u32>,
+    pub priority: Option<u8>,
+}
 
 /// Runs a worker or guard: takes its seat, then serves blocks until `stopping`.
 pub(super) fn live(runner: &Runner, job: &Job, ready: &Sender<ThreadReport>) {

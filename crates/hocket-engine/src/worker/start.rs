@@ -10,28 +10,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
-use super::life::live;
+use super::life::{Job, live};
 use super::seat::ThreadReport;
 use crate::block::runner::Runner;
-
-/// What a thread does in a block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Role {
-    /// Runs units. The desk's index is the worker's.
-    Worker,
-    /// Keeps a seat busy beside a worker.
-    Guard,
-}
-
-/// A thread to start.
-#[derive(Debug, Clone)]
-pub(crate) struct Job {
-    pub name: String,
-    pub role: Role,
-    pub desk: usize,
-    pub cpu: Option<u32>,
-    pub priority: Option<u8>,
-}
 
 /// A running thread.
 pub(crate) struct Started {

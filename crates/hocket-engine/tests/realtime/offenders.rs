@@ -38,11 +38,11 @@ where
     take_report()
 }
 
-/// How many violations have this name; there are no others.
+/// How many forbidden calls have this name; there are no others.
 fn named(report: &Report, name: &str) -> usize {
-    let all = report.violations.len();
-    let named = report.violations.iter().filter(|violation| violation.name() == name).count();
-    assert_eq!(named, all, "{:?}", report.violations);
+    let all = report.forbidden.len();
+    let named = report.forbidden.iter().filter(|call| call.name() == name).count();
+    assert_eq!(named, all, "{:?}", report.forbidden);
     named
 }
 
@@ -55,7 +55,7 @@ fn a_system_call_is_seen_on_leader_and_worker_and_still_made() {
     let own = std::process::id();
     let report = report_of(|| move |_: &mut Block<'_>| assert_eq!(std::process::id(), own));
     assert_eq!(named(&report, "getpid"), SOURCES * BLOCKS);
-    assert!(report.violations.iter().all(|violation| violation.ip != 0));
+    assert!(report.forbidden.iter().all(|call| call.ip != 0));
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn a_large_allocation_is_a_system_call_too() {
     let large = 256 << 20;
     let report =
         report_of(|| move |_: &mut Block<'_>| drop(black_box(Vec::<u8>::with_capacity(large))));
-    let names: Vec<&str> = report.violations.iter().map(|violation| violation.name()).collect();
+    let names: Vec<&str> = report.forbidden.iter().map(|call| call.name()).collect();
     assert!(names.contains(&"mmap") && names.contains(&"munmap"), "{names:?}");
     assert_eq!(take_allocations(), ((2 * SOURCES * BLOCKS) as u64, large));
 }
@@ -159,8 +159,7 @@ fn a_thread_started_in_the_block_is_seen_and_runs() {
     }
     let report =
         report_of(|| |_: &mut Block<'_>| assert_eq!(std::thread::spawn(|| 7).join().unwrap(), 7));
-    let started =
-        report.violations.iter().filter(|violation| violation.name().starts_with("clone"));
+    let started = report.forbidden.iter().filter(|call| call.name().starts_with("clone"));
     assert_eq!(started.count(), report.cut_short as usize, "{report:?}");
     assert!(report.cut_short >= 1, "{report:?}");
 }
@@ -174,7 +173,7 @@ fn a_foreign_signal_is_no_violation_and_ends_the_watch_of_its_block_alone() {
     }
     crate::sentry::expect_traps();
     let report = report_of(|| |_: &mut Block<'_>| crate::sentry::trap());
-    assert_eq!(report.violations, [], "{report:?}");
+    assert_eq!(report.forbidden, [], "{report:?}");
     // Two sources a worker, of which the second is not watched any more.
     assert_eq!(report.cut_short as usize, 2 * BLOCKS, "{report:?}");
 }

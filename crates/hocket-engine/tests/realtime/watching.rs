@@ -12,14 +12,14 @@ pub struct Watch {
     _rtsan: rtsan_standalone::ScopedSanitizeRealtime,
     // Last, as in the engine's own watch: what the sanitizer does at its end is watched too.
     #[cfg(feature = "sentry")]
-    _sentry: hocket_engine::sentry::Watch,
+    _sentry: hocket_engine::sentry::SentryWatch,
 }
 
 impl Watch {
     pub fn begin() -> Watch {
         Watch {
             #[cfg(feature = "sentry")]
-            _sentry: hocket_engine::sentry::Watch::begin(),
+            _sentry: hocket_engine::sentry::SentryWatch::begin(),
             #[cfg(feature = "rtsan")]
             _rtsan: rtsan_standalone::ScopedSanitizeRealtime::default(),
         }
@@ -71,15 +71,15 @@ mod sees {
             return None;
         }
         let report = take_report();
-        let violations: Vec<String> = report.violations.iter().map(ToString::to_string).collect();
-        assert!(violations.is_empty(), "{what}: {}", violations.join(", "));
-        assert_eq!((report.more_violations, report.cut_short), (0, 0), "{what}");
+        let forbidden: Vec<String> = report.forbidden.iter().map(ToString::to_string).collect();
+        assert!(forbidden.is_empty(), "{what}: {}", forbidden.join(", "));
+        assert_eq!((report.more_forbidden, report.cut_short), (0, 0), "{what}");
         Some(report)
     }
 
     /// Takes the names of the system calls that are no edges. Thread: leader, between blocks.
     pub fn take_calls() -> Vec<&'static str> {
-        take_report().violations.iter().map(|call| call.name()).collect()
+        take_report().forbidden.iter().map(|call| call.name()).collect()
     }
 
     /// A leader that is followed asks once for the number of its thread.

@@ -7,7 +7,7 @@ use hocket_engine::{BlockTimes, Engine, Entered, ThreadReport, VirtualDevice};
 
 use super::seat::Map;
 use super::turn_noise::TurnNoise;
-use super::{BenchPlan, Running, counting};
+use super::{BenchPlan, Running};
 use crate::disturb::{Disturbers, Progress, SeatCpus};
 use crate::record::{Disturber, RanOn, Round, ThreadGrant, Variant};
 
@@ -42,17 +42,18 @@ pub(super) fn measure(
     let before = disturbers.progress();
     let wakes = total_wakes(&variant.engine);
     let ledger = TurnNoise::begin(&variant.engine);
-    let watched = &mut variant.watched;
-    variant.counting.iter_mut().for_each(counting::Counting::start);
+    let Running { counting, engine, watched, .. } = &mut *variant;
+    counting.iter_mut().for_each(|it| it.start(engine));
     let mut index = 0;
-    device.run(&mut variant.engine, plan.blocks_per_round, |times, engine| {
+    device.run(engine, plan.blocks_per_round, |times, engine| {
         note(&mut round, times);
         watched.note(engine, times);
         index += 1;
         !stop.load(Relaxed)
     });
     let whole = index >= plan.blocks_per_round;
-    variant.counting.iter_mut().for_each(|it| it.end_turn(whole));
+    let Running { counting, engine, .. } = &mut *variant;
+    counting.iter_mut().for_each(|it| it.end_turn(engine, whole));
     round.noise = ledger.end();
     drop(entered);
     variant.watched.end_turn(&variant.engine, whole);

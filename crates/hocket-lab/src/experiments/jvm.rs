@@ -172,6 +172,11 @@ impl Experiment for Jvm {
         60.0
     }
 
+    /// A compiler, and JVMs of several kinds that draw once.
+    fn start_ms(&self) -> f64 {
+        6000.0
+    }
+
     fn findings(&self, results: &Results) -> Vec<Sentence> {
         told::all(results)
     }

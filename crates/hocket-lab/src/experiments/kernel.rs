@@ -6,9 +6,11 @@ mod sockets;
 mod told;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use hocket_files::ScratchFolder;
 use hocket_kernels::system::{Operation, Ran, run_here, run_in_processes};
 
 use super::jobs::NO_SMT;
@@ -155,9 +157,25 @@ impl Experiment for Kernel {
         3.5
     }
 
-    fn open(&self, _: &Host, size: Size, design: &Design) -> Opened {
+    /// A process start is killed where the run is interrupted, and can take no folder away.
+    fn prepare(&self, _: &dyn Fn() -> bool) -> Result<Option<ScratchFolder>, NotMeasurable> {
+        // Without one, the design says which primitives are missing.
+        Ok(ScratchFolder::create(&std::env::temp_dir(), KERNEL_FILES_PREFIX).ok())
+    }
+
+    fn open(&self, host: &Host, size: Size, design: &Design) -> Opened {
+        self.open_prepared(host, size, design, None)
+    }
+
+    fn open_prepared(
+        &self,
+        _: &Host,
+        size: Size,
+        design: &Design,
+        prepared: Option<&Path>,
+    ) -> Opened {
         let turns = design.each(Turn::of)?;
-        let mut bench = Bench::default();
+        let mut bench = Bench::at(prepared.map_or_else(Site::default, Site::below));
         // What fails here fails in its own turns; the others are measured.
         let mut failed: BTreeMap<String, Fault> = BTreeMap::new();
         for turn in &turns {
@@ -231,7 +249,6 @@ impl Turn {
 }
 
 /// Operations that were made, and how often each is to be done.
-#[derive(Default)]
 struct Bench {
     site: Site,
     /// By primitive; one for each process that does it at once.
@@ -240,6 +257,10 @@ struct Bench {
 }
 
 impl Bench {
+    fn at(site: Site) -> Bench {
+        Bench { site, operations: BTreeMap::new(), times: BTreeMap::new() }
+    }
+
     /// Alone, once for each primitive.
     fn calibrate(&mut self, turn: &Turn, target: Duration) -> Result<(), Fault> {
         let name = turn.primitive.name();
@@ -361,7 +382,7 @@ mod tests {
             return;
         };
         let design = Kernel.design(&host, Size::Quick).unwrap();
-        let mut bench = Bench::default();
+        let mut bench = Bench::at(Site::default());
         for variant in &design.variants {
             let turn = Turn::of(variant).unwrap();
             let ran = match bench.run(&turn, 3) {

@@ -125,6 +125,11 @@ impl Experiment for OpenMp {
         30.0
     }
 
+    /// A compiler.
+    fn start_ms(&self) -> f64 {
+        1000.0
+    }
+
     fn findings(&self, results: &Results) -> Vec<Sentence> {
         told::all(results)
     }

@@ -1,9 +1,6 @@
 //! Words and plots that several experiments share.
 
-use crate::harness::{
-    Dumbbell, NamedRatio, Plot, Relation, Results, Sentence, Series, judged_together,
-};
-use crate::stats::Interval;
+use crate::harness::{Dumbbell, Plot, Relation, Results, Series};
 
 /// Where two threads are, as part of a sentence: `on one CPU`, `on two siblings`.
 pub(super) fn where_two_are(relation: Relation) -> &'static str {
@@ -38,23 +35,4 @@ pub(super) fn series(
 ) -> Series {
     let point = |(x, variant): (f64, String)| Some((x, results.estimate(&variant, metric)?));
     Series { name: name.into(), points: at.into_iter().filter_map(point).collect() }
-}
-
-/// Ratios of times as how many times as fast the candidate is: `all CPUs 1.63 times [1.60, 1.65]`.
-pub(super) fn times_as_fast(
-    results: &Results,
-    head: &str,
-    pairs: &[NamedRatio],
-) -> Option<Sentence> {
-    let judged = judged_together(results, pairs);
-    let told = judged.iter().filter_map(|(label, ratio)| {
-        let all = ratio.all.as_ref()?;
-        let interval = all.interval.map_or(String::new(), |Interval { low, high }| {
-            format!(" [{:.2}, {:.2}]", 1.0 / high, 1.0 / low)
-        });
-        let shown = if ratio.is_shown() { "" } else { " (not shown)" };
-        Some(format!("{label} {:.2} times{interval}{shown}", 1.0 / all.ratio))
-    });
-    let text = format!("{head}: {}", told.collect::<Vec<_>>().join(", "));
-    (!judged.is_empty()).then(|| Sentence::about(text, judged.iter().map(|(_, ratio)| ratio)))
 }

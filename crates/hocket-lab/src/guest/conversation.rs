@@ -26,6 +26,9 @@ const END: Duration = Duration::from_millis(500);
 const KILLED: Duration = Duration::from_secs(if cfg!(test) { 60 } else { 5 });
 /// What is wrong with one that does not.
 const STILL_RUNS: &str = "cannot be ended (another user's?) and still runs";
+/// What is wrong where the system refuses a process or a thread, and what helps.
+pub(super) const NO_PROCESSES: &str =
+    "the system has no more processes; raise their limit (`ulimit -u`, pids.max)";
 /// How often somebody who waits for a line looks whether nobody needs it any more.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -75,7 +78,7 @@ impl Conversation {
         let taken = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let ((Some(stdin), Some(stdout), Some(stderr)), Ok(group)) = (taken, group) else {
             let _ = end_by_force(&mut child, None);
-            return Err(cannot(&"the system has no more processes"));
+            return Err(Fault(format!("the guest {name} cannot be started: {NO_PROCESSES}")));
         };
         // A guest that does not read must not make the lab wait.
         let unblocked = rustix::io::ioctl_fionbio(&stdin, true);

@@ -197,7 +197,12 @@ fn compile(
     is_ending: &dyn Fn() -> bool,
 ) -> Result<(), NotMeasurable> {
     let ran = command::run(words, &[], PATIENCE, is_ending);
-    ran.map(drop).map_err(|why| NotMeasurable::new(format!("not here: {why}; install {remedy}")))
+    // A compiler that was refused a process or a thread does not always say so.
+    ran.map(drop).map_err(|why| {
+        NotMeasurable::new(format!(
+            "not here: {why}; install {remedy}; if it is installed, raise the limits of processes and memory (`ulimit -a`)"
+        ))
+    })
 }
 
 fn word(path: &Path) -> String {

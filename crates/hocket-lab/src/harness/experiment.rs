@@ -66,6 +66,12 @@ pub trait Experiment: Sync {
         12.0
     }
 
+    /// How long it takes until the first round of a quick run begins, more or less: compilers that build a guest, programs
+    /// that start. A run keeps this time free for it.
+    fn start_ms(&self) -> f64 {
+        100.0
+    }
+
     /// What the experiment says of its rows, the most important first; by default one sentence a contrast.
     /// Reports show [`Experiment::verdicts`], which takes back what does not hold.
     fn findings(&self, results: &Results) -> Vec<Sentence> {

@@ -1,6 +1,6 @@
 //! What a record says about a run besides its figures.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hocket_machine::{Topology, clock, facts};
 use serde_json::{Value, json};
@@ -49,9 +49,9 @@ pub fn head(plan: &Plan, host: &Host, command: &[String]) -> Result<RunHead, Not
     Ok(RunHead { uuid, started_at, host, seed: plan.seed, meta })
 }
 
-/// What is added when the run is over.
-pub fn tail(interrupted: bool) -> Value {
-    json!({ "load_after": load(), "interrupted": interrupted })
+/// What is added when the run is over: `wall_s` is how long its experiments took together.
+pub fn tail(interrupted: bool, wall: Duration) -> Value {
+    json!({ "load_after": load(), "interrupted": interrupted, "wall_s": wall.as_secs_f64() })
 }
 
 fn budget(budget: Budget) -> Value {

@@ -100,14 +100,25 @@ pub fn run(
     Ok(())
 }
 
-/// Seconds that a round of each experiment takes, more or less; 0 for what is not measurable here.
-struct Weights(Vec<f64>);
+/// How long an experiment takes, in seconds, more or less; nothing where it is not measurable here.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Weight {
+    /// A round.
+    round: f64,
+    /// The least: its start, and in one process start the rounds that warm up and the one that counts.
+    least: f64,
+}
+
+/// Those of a run.
+struct Weights(Vec<Weight>);
 
 impl Weights {
     fn of(plan: &Plan, host: &Host) -> Weights {
         let weight = |experiment: &&'static dyn Experiment| {
-            let turns = experiment.design(host, plan.size).map_or(0, |design| design.turns());
-            turns as f64 * experiment.turn_ms() / 1e3
+            let Ok(design) = experiment.design(host, plan.size) else { return Weight::default() };
+            let round = design.turns() as f64 * experiment.turn_ms() / 1e3;
+            let rounds = f64::from(design.rounds.warm_up + 1);
+            Weight { round, least: experiment.start_ms() / 1e3 + rounds * round }
         };
         Weights(plan.experiments.iter().map(weight).collect())
     }
@@ -115,23 +126,36 @@ impl Weights {
     /// Of an average share: half, and what its round takes of the other halves; at most two.
     fn shares(&self, index: usize) -> f64 {
         let rest = &self.0[index..];
-        let all: f64 = rest.iter().sum();
-        let part = if all > 0.0 { self.0[index] / all } else { 0.0 };
+        let all: f64 = rest.iter().map(|weight| weight.round).sum();
+        let part = if all > 0.0 { self.0[index].round / all } else { 0.0 };
         (0.5 + 0.5 * part * rest.len() as f64).min(2.0)
+    }
+
+    /// What those behind it need at least.
+    fn needed_after(&self, index: usize) -> Duration {
+        let needed = self.0[index + 1..].iter().map(|weight| weight.least).sum();
+        Duration::from_secs_f64(needed)
     }
 }
 
 impl Plan {
-    /// What the experiment at `index` may take.
+    /// What the experiment at `index` may take. In a quick run, an earlier one leaves the time that later ones need at least:
+    /// it measures a round however short its time is. A full run has no such limit to keep, and the least that a later
+    /// experiment needs may be more than all of its time.
     fn share(&self, weights: &Weights, index: usize, elapsed: Duration) -> Duration {
         let left = (weights.0.len() - index).max(1);
         let (all, most) = match self.budget {
             Budget::Each(each) => (each * weights.0.len() as u32, each * 2),
             Budget::All(all) => (all, all),
         };
-        let average = all.saturating_sub(elapsed) / left as u32;
+        let rest = all.saturating_sub(elapsed);
+        let average = rest / left as u32;
         let share = if left == 1 { average } else { average.mul_f64(weights.shares(index)) };
-        share.min(most)
+        let free = match self.size {
+            Size::Quick => rest.saturating_sub(weights.needed_after(index)),
+            Size::Full => rest,
+        };
+        share.min(most).min(free)
     }
 
     fn total(&self, elapsed: Duration, left: usize) -> Duration {
@@ -343,7 +367,7 @@ mod tests {
         let (budget, limits) = (Budget::All(all), Limits::USUAL);
         let (size, seed, width) = (Size::Quick, 1, 0.0);
         let plan = Plan { experiments, size, budget, seed, launcher, limits, width };
-        let weights = Weights(vec![1.0; 5]);
+        let weights = weighing(&[(1.0, 0.0); 5]);
         let share = |index, elapsed| plan.share(&weights, index, Duration::from_secs(elapsed));
         assert_eq!(share(0, 0), Duration::from_secs(10));
         // The first took 30 s instead: the other four share 20.
@@ -352,12 +376,35 @@ mod tests {
         assert_eq!(share(4, 60), Duration::ZERO);
     }
 
+    /// The last ones build programs and start JVMs; nobody is behind them whose time they could take.
+    #[test]
+    fn what_later_experiments_need_at_least_is_kept_free() {
+        let experiments = crate::experiments::ALL[..3].to_vec();
+        let launcher = Launcher { program: "none".into(), arguments: Vec::new() };
+        let budget = Budget::Each(Duration::from_secs(10));
+        let (size, seed, width, limits) = (Size::Quick, 1, 0.0, Limits::USUAL);
+        let plan = Plan { experiments, size, budget, seed, launcher, limits, width };
+        let weights = weighing(&[(1.0, 1.0), (1.0, 1.0), (1.0, 18.0)]);
+        let share = |index, elapsed| plan.share(&weights, index, Duration::from_secs(elapsed));
+        // 30 s in all, 19 of which the others need.
+        assert_eq!(share(0, 0), Duration::from_secs(10));
+        assert_eq!(share(1, 10), Duration::from_secs(2));
+        assert_eq!(share(2, 12), Duration::from_secs(18));
+        // Whatever happened before, the last one has what it needs or what is left.
+        assert_eq!(share(1, 13), Duration::ZERO);
+        assert_eq!(share(2, 14), Duration::from_secs(16));
+    }
+
+    fn weighing(of: &[(f64, f64)]) -> Weights {
+        Weights(of.iter().map(|(round, least)| Weight { round: *round, least: *least }).collect())
+    }
+
     #[test]
     fn long_rounds_get_more_of_the_time_and_nobody_gets_less_than_half() {
-        let weights = Weights(vec![0.1, 3.0, 0.5, 0.4]);
+        let weights = weighing(&[0.1, 3.0, 0.5, 0.4].map(|round| (round, 0.0)));
         assert!((weights.shares(0) - 0.55).abs() < 1e-9);
         assert!(weights.shares(1) > 1.6 && weights.shares(1) <= 2.0);
         assert!(weights.shares(3) == 1.0, "the last one takes what is left");
-        assert!(Weights(vec![0.0, 0.0]).shares(0) == 0.5);
+        assert!(Weights(vec![Weight::default(); 2]).shares(0) == 0.5);
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::child::{Message, Spec};
@@ -35,11 +36,15 @@ pub(super) enum Ending {
 /// How often the parent looks whether it is to stop; it sleeps in between, away from what is measured.
 const LOOK: Duration = Duration::from_millis(200);
 
+/// A child may take so long until it is ready: it calibrates every variant, also where other programs take the CPUs.
+const OPENS: Duration = Duration::from_secs(60);
+
 /// Of what a child writes to standard error, so much is kept.
 const KEPT_STDERR: u64 = 4096;
 
 /// Starts a child, hands every turn and fault to `take`, and ends it when it is done, when `stop` is
-/// set, or when it has run for `patience`.
+/// set, or when nothing has come from it for `patience`, or until it is ready for [`OPENS`]. Its own time limit ends a child
+/// that is merely slow.
 pub(super) fn run(
     launcher: &Launcher,
     spec: &Spec,
@@ -51,21 +56,34 @@ pub(super) fn run(
         Ok(child) => Guard(child),
         Err(why) => return Ok(Ending::Died(why)),
     };
-    let messages = listen(&mut child.0);
-    let complaints = child.0.stderr.take().map(|stderr| std::thread::spawn(|| tail(stderr)));
-    let started = Instant::now();
+    let begun = listen(&mut child.0).and_then(|messages| Ok((messages, complaints(&mut child.0)?)));
+    let (messages, complaints) = match begun {
+        Ok(begun) => begun,
+        Err(error) => {
+            let why = format!(
+                "no thread can listen to it: {error}; raise the limit of processes (`ulimit -u`, pids.max)"
+            );
+            return Ok(Ending::Died(why));
+        }
+    };
+    let (mut heard, mut may_take) = (Instant::now(), patience.max(OPENS));
     let ending = loop {
         if stop.load(Relaxed) {
             break Ending::Stopped;
         }
-        if started.elapsed() > patience {
-            let seconds = patience.as_secs_f64();
-            break Ending::Died(format!("it was not done after {seconds:.0} s and was ended"));
+        if heard.elapsed() > may_take {
+            let seconds = may_take.as_secs_f64();
+            break Ending::Died(format!(
+                "nothing came from it for {seconds:.0} s, and it was ended"
+            ));
         }
         match messages.recv_timeout(LOOK) {
             Ok(Message::Done { time_over }) => break Ending::Done { time_over },
             Ok(Message::NotMeasurable(why)) => break Ending::NotMeasurable(why),
-            Ok(message) => take(message)?,
+            Ok(message) => {
+                take(message)?;
+                (heard, may_take) = (Instant::now(), patience);
+            }
             Err(RecvTimeoutError::Timeout) => {}
             // What was interrupted together with its parent did not die of itself.
             Err(RecvTimeoutError::Disconnected) if stop.load(Relaxed) => break Ending::Stopped,
@@ -104,10 +122,10 @@ fn spawn(launcher: &Launcher, spec: &Spec) -> Result<Child, String> {
 }
 
 /// Reads messages on a thread that sleeps while nothing comes.
-fn listen(child: &mut Child) -> Receiver<Message> {
+fn listen(child: &mut Child) -> std::io::Result<Receiver<Message>> {
     let (sender, receiver) = channel();
     if let Some(stdout) = child.stdout.take() {
-        std::thread::spawn(move || {
+        std::thread::Builder::new().spawn(move || {
             for line in BufReader::new(stdout).lines().map_while(Result::ok) {
                 // Other lines are what an experiment printed by mistake.
                 if let Ok(message) = serde_json::from_str(&line)
@@ -116,9 +134,15 @@ fn listen(child: &mut Child) -> Receiver<Message> {
                     break;
                 }
             }
-        });
+        })?;
     }
-    receiver
+    Ok(receiver)
+}
+
+/// The same for what it complains of.
+fn complaints(child: &mut Child) -> std::io::Result<Option<JoinHandle<String>>> {
+    let stderr = child.stderr.take();
+    stderr.map(|stderr| std::thread::Builder::new().spawn(|| tail(stderr))).transpose()
 }
 
 fn tail(stderr: ChildStderr) -> String {
@@ -134,7 +158,7 @@ fn tail(stderr: ChildStderr) -> String {
 struct Guard(Child);
 
 impl Guard {
-    fn last_words(mut self, complaints: Option<std::thread::JoinHandle<String>>) -> String {
+    fn last_words(mut self, complaints: Option<JoinHandle<String>>) -> String {
         let status =
             self.0.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
         let said = complaints.and_then(|thread| thread.join().ok()).unwrap_or_default();

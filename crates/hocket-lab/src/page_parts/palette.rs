@@ -52,6 +52,13 @@ pub(crate) const STRIPS: [&str; 9] = [
     "#dddddd",
 ];
 
+/// Strips by turns, where orange is the colour of what waits: without the one that looks like it, and the last, which is that of
+/// all others.
+pub(crate) fn turn(place: usize) -> usize {
+    const TURNS: [usize; 7] = [0, 2, 3, 4, 5, 6, 7];
+    TURNS[place % TURNS.len()]
+}
+
 /// Text on unit fills.
 pub(super) const ON_STRIP: &str = "#15181c";
 

@@ -16,6 +16,35 @@ pub struct Counted {
     /// Why nothing or not everything was counted, a sentence each.
     #[serde(default)]
     pub limits: Vec<String>,
+    /// Whether the counters were read inside blocks, too.
+    #[serde(default)]
+    pub per_kind: bool,
+    /// By kind of node, over all threads.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kinds: Vec<CountedKind>,
+    /// What a reading itself counts, by core and group: it is in every count by kind, once per reading.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub readings: Vec<CountedKind>,
+    /// Readings by kind that are left out, because others had the counters for a part of the time.
+    #[serde(default)]
+    pub refused: u64,
+}
+
+/// Counts while nodes of one kind ran, all of the same time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CountedKind {
+    /// Such as `eq`; `sums` is what comes before the nodes of a chain.
+    pub kind: String,
+    /// The kind of core, as hocket-machine names it; `software` for what the kernel counts.
+    pub core: String,
+    /// The group of the events.
+    pub group: String,
+    /// How often the counters were read.
+    pub readings: u64,
+    /// Nodes that ran before these readings.
+    pub nodes: u64,
+    /// Events and their counts.
+    pub counts: BTreeMap<String, u64>,
 }
 
 /// Counts of a thread in user code, all of the same time.
@@ -57,6 +86,35 @@ impl Counted {
         }
         append_new(&mut self.missing, more.missing);
         append_new(&mut self.limits, more.limits);
+        add_kinds(&mut self.kinds, more.kinds);
+        add_kinds(&mut self.readings, more.readings);
+        self.refused += more.refused;
+        self.per_kind |= more.per_kind;
+    }
+}
+
+fn add_kinds(all: &mut Vec<CountedKind>, more: Vec<CountedKind>) {
+    for kind in more {
+        match all.iter_mut().find(|known| known.is_like(&kind)) {
+            Some(known) => known.add(&kind),
+            None => all.push(kind),
+        }
+    }
+}
+
+impl CountedKind {
+    fn is_like(&self, other: &CountedKind) -> bool {
+        let names = (&self.kind, &self.core, &self.group);
+        names == (&other.kind, &other.core, &other.group)
+            && self.counts.keys().eq(other.counts.keys())
+    }
+
+    fn add(&mut self, more: &CountedKind) {
+        self.readings += more.readings;
+        self.nodes += more.nodes;
+        for (sum, count) in self.counts.values_mut().zip(more.counts.values()) {
+            *sum = sum.saturating_add(*count);
+        }
     }
 }
 

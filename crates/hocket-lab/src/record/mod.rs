@@ -17,7 +17,7 @@ use hocket_trace::{BlockTrace, Misses};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use counted::{Counted, CountedGroup, NotCounted};
+pub use counted::{Counted, CountedGroup, CountedKind, NotCounted};
 pub use store::{RecordError, write_text_atomic};
 
 /// Name and version of the format, the first thing in the file.

@@ -112,7 +112,7 @@ fn ahead(baseline: &BenchRecord, plan: &BenchPlan, machine: &Value) -> Option<St
         () => None,
     };
     difference(&of_settings(&baseline.settings), &of_plan(plan))
-        .or_else(|| other_counting(counts(baseline), plan.counters))
+        .or_else(|| other_counting(counting(baseline), counting_of(plan)))
         .or_else(|| difference(&of_machine(&baseline.machine), &of_machine(machine)))
         .or_else(of_session)
         .or_else(|| judged().map(|why| format!("cannot be judged: {why}")))
@@ -329,7 +329,7 @@ pub(crate) fn incomparable(baseline: &BenchRecord, now: &BenchRecord) -> Option<
     incomplete(baseline, "the baseline")
         .or_else(|| incomplete(now, "this run"))
         .or_else(|| difference(&of_settings(&baseline.settings), &of_settings(&now.settings)))
-        .or_else(|| other_counting(counts(baseline), counts(now)))
+        .or_else(|| other_counting(counting(baseline), counting(now)))
         .or_else(|| difference(&of_machine(&baseline.machine), &of_machine(&now.machine)))
         .or_else(|| other_session(baseline, now))
         .or_else(|| now.variants.iter().find_map(|it| other_threads(same(baseline, it)?, it)))
@@ -373,13 +373,25 @@ fn of_plan(plan: &BenchPlan) -> Kind {
 }
 
 /// Whether hardware counters counted beside.
-fn counts(record: &BenchRecord) -> bool {
-    record.variants.iter().any(|variant| variant.counted.is_some())
+fn counting(record: &BenchRecord) -> &'static str {
+    let mut counted = record.variants.iter().filter_map(|variant| variant.counted.as_ref());
+    match counted.next().map(|first| first.per_kind) {
+        None => "off",
+        Some(false) => "on",
+        Some(true) => "on, by kind",
+    }
 }
 
-/// Counting costs time when threads are switched.
-fn other_counting(before: bool, now: bool) -> Option<String> {
-    let [before, now] = [before, now].map(|counts| if counts { "on" } else { "off" });
+fn counting_of(plan: &BenchPlan) -> &'static str {
+    match (plan.counters, plan.counters_per_kind) {
+        (false, _) => "off",
+        (true, false) => "on",
+        (true, true) => "on, by kind",
+    }
+}
+
+/// Counting costs time when threads are switched; by kind, it costs system calls inside blocks.
+fn other_counting(before: &str, now: &str) -> Option<String> {
     differs("hardware counters (--counters)", before, now)
 }
 

@@ -143,7 +143,7 @@ fn value(counted: &Counted, core: &str, measure: Measure) -> Option<f64> {
     ratio.value(|event| parts.iter().map(|part| part.counts.get(event).copied()).sum())
 }
 
-fn cell(measure: Measure, value: Option<f64>) -> String {
+pub(super) fn cell(measure: Measure, value: Option<f64>) -> String {
     match (value, measure.unit()) {
         (None, _) => NONE.into(),
         (Some(cycles), Unit::Cycles) => digits(cycles),

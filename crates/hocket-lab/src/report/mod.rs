@@ -11,6 +11,7 @@ mod analysis;
 mod baseline;
 mod causes;
 mod counters;
+mod kind_counters;
 mod distributions;
 mod machine;
 mod method;

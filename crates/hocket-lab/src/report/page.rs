@@ -5,6 +5,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::analysis::{Analysis, Measured, Row};
 use super::counters::{COUNTERS, Counters};
+use super::kind_counters;
 use super::timeline::Strips;
 use super::verdict::{Headline, Holding};
 use super::{causes, distributions, machine, method, tables, timeline};
@@ -157,6 +158,11 @@ fn speeds(analysis: &Analysis) -> Markup {
             h3 { (COUNTERS) }
             @for table in counters.tables() { (table.html(COUNTERS)) }
             @for sentence in counters.sentences() { p.note { (sentence) } }
+            @for (title, tables) in kind_counters::sections(analysis) {
+                h3 { (title) }
+                @for table in tables { (table.html(&title)) }
+            }
+            @for sentence in kind_counters::sentences(analysis) { p.note { (sentence) } }
         }
         @if let Some(table) = tables::progress(analysis) {
             (titled(tables::PROGRESS, &table))

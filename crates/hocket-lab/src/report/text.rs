@@ -2,6 +2,7 @@
 
 use super::analysis::Analysis;
 use super::counters::{COUNTERS, Counters};
+use super::kind_counters;
 use super::{causes, tables};
 use crate::lines::Lines;
 use crate::numbers::{counted, quantity};
@@ -50,6 +51,12 @@ fn counters(analysis: &Analysis, out: &mut Lines) {
     out.prose("", COUNTERS);
     counters.tables().iter().for_each(|table| out.table("", table));
     counters.sentences().iter().for_each(|sentence| out.prose("- ", sentence));
+    for (title, tables) in kind_counters::sections(analysis) {
+        out.blank();
+        out.prose("", &title);
+        tables.iter().for_each(|table| out.table("", table));
+    }
+    kind_counters::sentences(analysis).iter().for_each(|sentence| out.prose("- ", sentence));
 }
 
 fn titled(title: &str, table: &crate::table::Table, out: &mut Lines) {

@@ -30,15 +30,22 @@ pub struct RunRecord {
 }
 
 impl RunRecord {
-    /// How the run came to its end, in words: `ended` or `interrupted` with the time, or that it was killed or goes on.
+    /// How the run came to its end, in words: `ended` or `interrupted` with the time and how long it took, or that it was
+    /// killed or goes on.
     pub fn end(&self) -> String {
         let interrupted = self.meta.get("interrupted").and_then(Value::as_bool) == Some(true);
+        let after = self.wall_s().map_or(String::new(), |wall_s| format!(" after {wall_s:.0} s"));
         match (&self.ended_at, interrupted) {
-            (Some(at), true) => format!("interrupted {at}"),
-            (Some(at), false) => format!("ended {at}"),
+            (Some(at), true) => format!("interrupted {at}{after}"),
+            (Some(at), false) => format!("ended {at}{after}"),
             (None, _) if self.running => "still being measured".into(),
             (None, _) => "killed before its end".into(),
         }
+    }
+
+    /// How long it took; `None` in records of earlier versions.
+    pub fn wall_s(&self) -> Option<f64> {
+        self.meta.get("wall_s").and_then(Value::as_f64)
     }
 
     /// The machine in words: the processor's model, or the digest where that is not known.

@@ -4,9 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use hocket_trace::system::{DEFERRED, Did, Piece, SystemTrace};
+use hocket_trace::system::{Did, Piece, SystemTrace, interrupt_name};
 
-use crate::page_parts::palette::STRIPS;
+use crate::page_parts::palette::{STRIPS, turn};
 use crate::trace_page::{list, quoted};
 
 /// Lanes of threads; those that ran longest.
@@ -56,7 +56,7 @@ impl Lanes<'_> {
         let of_cpu = cpu.map(|cpu| self.members.len() + cpu);
         match piece.did {
             Did::Interrupted => {
-                let name = self.names.at(interrupt(piece.thread), STRIPS[OTHER]);
+                let name = self.names.at(interrupt_name(piece.thread), STRIPS[OTHER]);
                 self.push(of_cpu.map(|lane| lane + self.cpus.len()), piece, name);
             }
             Did::Waited => {
@@ -66,10 +66,10 @@ impl Lanes<'_> {
                 self.push(member, piece, name);
             }
             Did::Ran => {
-                let place = cpu.unwrap_or(OTHER);
-                let name = self.names.at(format!("CPU {}", piece.cpu), STRIPS[place % OTHER]);
+                let fill = cpu.map_or(OTHER, turn);
+                let name = self.names.at(format!("CPU {}", piece.cpu), STRIPS[fill]);
                 self.push(member, piece, name);
-                let fill = member.map_or(OTHER, |member| member % OTHER);
+                let fill = member.map_or(OTHER, turn);
                 let title = self.system.threads[piece.thread as usize].title();
                 let name = self.names.at(title, STRIPS[fill]);
                 self.push(of_cpu, piece, name);
@@ -129,13 +129,6 @@ fn legend() -> String {
 
 fn pair(a: &str, b: &str) -> String {
     list([quoted(a), quoted(b)].into_iter())
-}
-
-fn interrupt(number: u32) -> String {
-    match number & DEFERRED {
-        0 => format!("irq {number}"),
-        _ => format!("softirq {}", number & !DEFERRED),
-    }
 }
 
 /// All names, each once, with its colour.
@@ -205,6 +198,17 @@ mod tests {
         assert_eq!(named(2, 0), ("irq 34", STRIPS[OTHER]));
         assert_eq!(json["spans"][0], serde_json::json!([400, 200, 0, 0, 600, 900, 1, 0]));
         assert_eq!((&json["sums"], &json["blocks"][0][3]), (&1.into(), &4000.into()));
+    }
+
+    /// Who runs must not look like one who is ready and does not run.
+    #[test]
+    fn no_cpu_and_no_thread_has_the_colour_of_waiting() {
+        let mut system = system();
+        system.cpus = (0..20).map(|number| Cpu { number, ..Cpu::default() }).collect();
+        system.pieces = (0..20).map(|cpu| Piece { cpu, ..system.pieces[3] }).collect();
+        let json: serde_json::Value = serde_json::from_str(&json(&system)).unwrap();
+        let fills = json["fills"].as_array().unwrap();
+        assert!(fills.len() > 20 && fills.iter().all(|fill| *fill != "#ee8866"), "{fills:?}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::ops::Range;
 use hocket_trace::system::{Did, Piece, SystemTrace};
 
 use crate::foreign::plain;
-use crate::page_parts::palette::STRIPS;
+use crate::page_parts::palette::{STRIPS, turn};
 
 /// Columns of time.
 const COLUMNS: usize = 1000;
@@ -16,7 +16,7 @@ const MOST_LANES: usize = 32;
 const NAMES: usize = 220;
 const ROW: usize = 26;
 const BAR: f64 = 20.0;
-/// Fills: of the strips all but the last by turns, the last for others, and one for waiting.
+/// Fills: strips by turns (`palette::turn`), the last for others, and one for waiting.
 const OTHER: usize = STRIPS.len() - 1;
 const WAITED: usize = STRIPS.len();
 const FILLS: usize = STRIPS.len() + 1;
@@ -90,7 +90,7 @@ fn lanes(system: &SystemTrace, span: &Range<i64>) -> Vec<Lane> {
         let member = members.iter().position(|member| *member == piece.thread);
         let cpu = cpus.iter().position(|cpu| *cpu == u32::from(piece.cpu)).unwrap_or(0);
         let of_thread = match piece.did {
-            Did::Ran => cpu % OTHER,
+            Did::Ran => turn(cpu),
             Did::Waited => WAITED,
             Did::Interrupted => continue,
         };
@@ -98,7 +98,7 @@ fn lanes(system: &SystemTrace, span: &Range<i64>) -> Vec<Lane> {
             lanes[member].add(piece, span, of_thread);
         }
         if piece.did == Did::Ran {
-            let fill = member.map_or(OTHER, |member| member % OTHER);
+            let fill = member.map_or(OTHER, turn);
             lanes[members.len() + cpu].add(piece, span, fill);
         }
     }

@@ -3,9 +3,11 @@
 //! One JSON object; the script names its parts. Times are nanoseconds since the planned start of the first block. Spans
 //! are flat lists of numbers, because a hundred thousand objects would take the browser a second.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use hocket_trace::run::{RunBlock, RunTrace, Thread};
+use hocket_trace::system::{DEFERRED, interrupt_name};
 use hocket_trace::{Doing, Span};
 
 use crate::foreign::plain;
@@ -24,6 +26,7 @@ pub(super) fn json(run: &RunTrace) -> String {
         ("spans", list(order.iter().map(|index| spans(run, *index)))),
         ("away", list(order.iter().map(|index| away(run, *index)))),
         ("others", others(run)),
+        ("beside", beside(run)),
     ];
     let parts = parts.map(|(name, json)| format!("\"{name}\":{json}"));
     format!("{{{}}}", parts.join(","))
@@ -133,6 +136,43 @@ fn others(run: &RunTrace) -> String {
         }
         let numbers = list(numbers.iter().map(ToString::to_string));
         list([cpu.to_string(), self::names(&names), numbers].into_iter())
+    }))
+}
+
+/// Lanes of CPUs beside those of threads: the title, the CPU, the names, and four numbers per event as for `others`. One for
+/// wake-ups, which take no time, and one for interrupts and one for what they put off.
+fn beside(run: &RunTrace) -> String {
+    /// Names and numbers.
+    type Flat = (Vec<String>, Vec<i64>);
+    let mut lanes: BTreeMap<(u32, &str), Flat> = BTreeMap::new();
+    let mut add = |(cpu, title), (start_ns, length_ns): (i64, i64), name: String, block: usize| {
+        let (names, numbers) = lanes.entry((cpu, title)).or_default();
+        let at = names.iter().position(|known| *known == name).unwrap_or_else(|| {
+            names.push(name);
+            names.len() - 1
+        });
+        numbers.extend([start_ns, length_ns, at as i64, block as i64]);
+    };
+    for (index, block) in run.blocks.iter().enumerate() {
+        let begin_ns = start_ns(run, block);
+        for wake in &block.wakes {
+            let by = wake.by.as_deref().unwrap_or("an interrupt");
+            let name = format!("{} woken by {by}", wake.woken);
+            add((wake.cpu, "wake-ups"), (begin_ns.saturating_add(wake.at_ns), 0), name, index);
+        }
+        for one in &block.interrupts {
+            let title = match one.number & DEFERRED {
+                0 => "interrupts",
+                _ => "put off by interrupts",
+            };
+            let length_ns = one.end_ns.saturating_sub(one.start_ns).max(0);
+            let times = (begin_ns.saturating_add(one.start_ns), length_ns);
+            add((one.cpu, title), times, interrupt_name(one.number), index);
+        }
+    }
+    list(lanes.into_iter().map(|((cpu, title), (names, numbers))| {
+        let numbers = list(numbers.iter().map(ToString::to_string));
+        list([quoted(title), cpu.to_string(), self::names(&names), numbers].into_iter())
     }))
 }
 

@@ -4,24 +4,34 @@
 // drawn once. Of two timelines, the chosen blocks begin at the same place, and both move and zoom together.
 // Threads of any program have no blocks: the whole time stands for one that is not drawn, and `fills` says the colours.
 const timelines = [];
-const colouringOf = (data, lanes) => {
-  // Which strip has which colour: those that take most time have one of their own, all others share the last.
+// How much time each strip takes.
+const timesOf = (data) => {
   const times = new Map();
-  for (const it of lanes) {
-    for (let i = 0; it.isUnit && i < it.length; i += 1) {
-      if (it.what[i] < 0) continue;
-      const strip = stripOf(it.naming(it.what[i], it.block[i]));
-      times.set(strip, (times.get(strip) ?? 0) + it.took[i]);
+  for (const flat of data.spans) {
+    for (let i = 0; i < flat.length; i += 4) {
+      const what = flat[i + 2], name = data.names[data.blocks[flat[i + 3]][6]][what];
+      if (what < 0) continue;
+      const strip = stripOf(name ?? "unit " + what);
+      times.set(strip, (times.get(strip) ?? 0) + flat[i + 1]);
     }
   }
-  const rest = data.strips.length - 1;
-  const busiest = [...times].sort((a, b) => b[1] - a[1]).map(([strip]) => strip);
-  const coloured = busiest.slice(0, busiest.length > data.strips.length ? rest : data.strips.length);
-  return { coloured, others: busiest.length - coloured.length, fill: new Map(coloured.map((strip, index) => [strip, data.strips[index]])) };
+  return times;
+};
+// Which strip has which colour, in all timelines: those that take the largest share of the time of one have a colour of their
+// own, all others share the last.
+const colouringOf = (all) => {
+  const shares = new Map(), strips = all[0].strips;
+  for (const times of all.map(timesOf)) {
+    const whole = [...times.values()].reduce((sum, it) => sum + it, 0) || 1;
+    for (const [strip, time] of times) shares.set(strip, (shares.get(strip) ?? 0) + time / whole);
+  }
+  const rest = strips.length - 1;
+  const busiest = [...shares].sort((a, b) => b[1] - a[1]).map(([strip]) => strip);
+  const coloured = busiest.slice(0, busiest.length > strips.length ? rest : strips.length);
+  return { coloured, others: busiest.length - coloured.length, fill: new Map(coloured.map((strip, index) => [strip, strips[index]])) };
 };
 const stripOf = (name) => name.split(": ", 1)[0];
-const timeline = (stage) => {
-  const data = JSON.parse(stage.querySelector("script").textContent);
+const timeline = (stage, data, colouring) => {
   const blocks = data.blocks.map(([number, start, awake, finished, deadline, skipped, names], index) =>
     ({ index, number, start, awake, finished, deadline, skipped, names: data.names[names], list: names, why: data.why[index], way: data.ways[index], late: finished > deadline }));
   if (!blocks.length) return;
@@ -45,9 +55,10 @@ const timeline = (stage) => {
   for (const [cpu, names, flat] of data.others) {
     lanes.push(lane("other threads", "CPU " + cpu, flat, (what) => names[what], false));
   }
+  for (const [title, cpu, names, flat] of data.beside ?? []) {
+    lanes.push(lane(title, "CPU " + cpu, flat, (what) => names[what], false));
+  }
 
-  // The second timeline has the colours of the first.
-  const colouring = timelines.length ? timelines[0].colouring : hasBlocks ? colouringOf(data, lanes) : { coloured: [], others: 0, fill: new Map() };
   const rest = data.strips.length - 1, { coloured, fill: fillOfStrip } = colouring;
   const fills = hasBlocks ? data.names.map((names) => names.map((name) => fillOfStrip.get(stripOf(name)) ?? data.strips[rest])) : [data.fills];
 
@@ -200,7 +211,8 @@ const timeline = (stage) => {
       paint.globalAlpha = isDim ? 0.5 : 1;
       if (isMatch) { paint.fillStyle = ink.ink; paint.fillRect(left, top + tall - 3, wide, 3); }
       if (wide > 26) {
-        paint.fillStyle = it.isUnit && !isReady ? ink["on-strip"] : ink.panel;
+        // Dark text on a dim box would be lost on a dark page.
+        paint.fillStyle = isDim ? ink.ink : it.isUnit && !isReady ? ink["on-strip"] : ink.panel;
         paint.save();
         paint.beginPath(); paint.rect(left, top, wide - 2, tall); paint.clip();
         paint.fillText(it.naming(what, it.block[i]), Math.max(left, 0) + 4, top + tall / 2);
@@ -543,7 +555,7 @@ const timeline = (stage) => {
   for (const it of stage.querySelectorAll("[hidden]")) it.hidden = false;
   readColours();
   new ResizeObserver(schedule).observe(plot);
-  timelines.push({ stage, colouring, repaint, follow: (from, to) => show(block.start + from, block.start + to) });
+  timelines.push({ stage, repaint, follow: (from, to) => show(block.start + from, block.start + to) });
   if (hasBlocks) showBlock(block); else { choose(0, null); setView(whole.from, whole.to); }
   for (const it of document.querySelectorAll("[data-begin][data-end]")) {
     it.append(" ", button("Show in the timeline", "", () => { setView(+it.dataset.begin, +it.dataset.end); plot.scrollIntoView({ block: "center" }); plot.focus({ preventScroll: true }); }));
@@ -555,7 +567,9 @@ const remember = (name, value) => { try { localStorage.setItem(name, value); } c
 const recall = (name) => { try { return localStorage.getItem(name); } catch { return null; } };
 const chosenTheme = document.getElementById("theme-" + recall("hocket-theme"));
 if (chosenTheme) chosenTheme.checked = true;
-document.querySelectorAll(".stage").forEach(timeline);
+const stages = [...document.querySelectorAll(".stage")].map((stage) => [stage, JSON.parse(stage.querySelector("script").textContent)]);
+const colours = stages.length && !stages[0][1].fills ? colouringOf(stages.map(([, data]) => data)) : { coloured: [], others: 0, fill: new Map() };
+for (const [stage, data] of stages) timeline(stage, data, colours);
 for (const input of document.querySelectorAll("input[name=theme]")) {
   input.addEventListener("change", () => { remember("hocket-theme", input.id.slice("theme-".length)); timelines.forEach((it) => it.repaint()); });
 }

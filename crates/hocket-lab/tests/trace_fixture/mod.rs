@@ -92,6 +92,8 @@ pub fn run(blocks: u64) -> RunTrace {
         period_ns: PERIOD_NS as u64,
         kept: Kept::Every,
         span_cost_ns: 15,
+        machine: String::new(),
+        file: String::new(),
     };
     let thread = |name: &str, cpu, beside| Thread {
         name: name.into(),

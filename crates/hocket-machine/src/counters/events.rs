@@ -23,6 +23,8 @@ pub(super) enum Code {
     Hardware(u64),
     /// One of the kernel's events of caches.
     Cache(u64),
+    /// What the kernel counts itself, on every machine.
+    Software(u64),
 }
 
 /// Events that count at the same time, and what is made of them.
@@ -71,9 +73,12 @@ impl Core {
         &ZEN_3,
     ];
 
+    /// Events that the kernel counts, for threads on every kind of core. They have no ratios.
+    pub const SOFTWARE: &'static Core = &SOFTWARE;
+
     /// The kind of core of this name.
     pub fn of_name(name: &str) -> Option<&'static Core> {
-        Self::ALL.into_iter().chain([&ANY]).find(|core| core.name == name)
+        Self::ALL.into_iter().chain([&ANY, &SOFTWARE]).find(|core| core.name == name)
     }
 
     /// The cores whose events the unit `pmu` counts. A processor that Hocket does not know has the kernel's own events.
@@ -736,6 +741,24 @@ static ANY: Core = Core {
         (Measure::WaitC01, UNKNOWN),
         (Measure::WaitC02, UNKNOWN),
     ],
+};
+
+// ---- The kernel itself ----------------------------------------------------------------------------------------------
+
+const SOFTWARE: Core = Core {
+    name: "software",
+    source: "Linux, include/uapi/linux/perf_event.h",
+    groups: &[Group {
+        name: "software",
+        events: &[
+            Event { name: "task-clock", code: Code::Software(1) },
+            Event { name: "page-faults", code: Code::Software(2) },
+            Event { name: "context-switches", code: Code::Software(3) },
+            Event { name: "cpu-migrations", code: Code::Software(4) },
+        ],
+        ratios: &[],
+    }],
+    missing: &[],
 };
 
 #[cfg(test)]

@@ -8,10 +8,14 @@ use crate::pin::ThreadId;
 use crate::switches;
 use crate::sys::{Counts, EventGroup};
 
-use super::events::{Core, Event, Group, Model};
+use super::events::{Code, Core, Event, Group, Model};
+use super::glance::{Glance, WORDS};
 use super::pmu::Pmu;
 use super::ratios::{Measure, Ratio};
 use super::reading::{Reading, ReadingError};
+
+/// The kernel's number of its own events (`PERF_TYPE_SOFTWARE`).
+const SOFTWARE: u32 = 1;
 
 /// The kinds of core of this machine whose events can be counted.
 #[derive(Debug, Clone)]
@@ -179,6 +183,33 @@ impl EventSet {
         Ok(set)
     }
 
+    /// What the kernel counts of every thread: its CPU time, page faults, switches and moves between CPUs. Works on machines
+    /// without counters, too.
+    ///
+    /// Thread: control. Cost: some system calls.
+    ///
+    /// # Errors
+    /// Why not. Switches happen in the kernel, so counting them needs CAP_PERFMON, or `kernel.perf_event_paranoid` of 1.
+    pub fn software() -> Result<EventSet, String> {
+        let core = Core::SOFTWARE;
+        let group = &core.groups[0];
+        let counts = |event: &Event| match event.code {
+            Code::Software(config) => {
+                Ok(Counts { kind: SOFTWARE, config: [config, 0, 0], in_kernel: true })
+            }
+            _ => Err(format!("{} is no event of the kernel", event.name)),
+        };
+        let counts = group.events.iter().map(counts).collect::<Result<_, _>>()?;
+        let events = group.events.to_vec();
+        let set = EventSet { core, group: group.name, events, ratios: Vec::new(), counts };
+        let mut open = set.open_for(0)?;
+        open.start()?;
+        work();
+        open.stop()?;
+        open.read().map_err(|why| why.to_string())?;
+        Ok(set)
+    }
+
     /// Opens the set for a thread of this process. It does not count yet.
     ///
     /// Thread: control. Cost: one system call per event.
@@ -191,8 +222,10 @@ impl EventSet {
 
     fn open_for(&self, thread: i32) -> Result<OpenEventSet, String> {
         let group = EventGroup::open(&self.counts, thread);
-        let group =
-            group.map_err(|refused| why_not(self.events[refused.at].name, &refused.error))?;
+        let group = group.map_err(|refused| match self.core == Core::SOFTWARE {
+            true => why_no_software(self.events[refused.at].name, &refused.error),
+            false => why_not(self.events[refused.at].name, &refused.error),
+        })?;
         Ok(OpenEventSet { events: self.events.len(), group })
     }
 
@@ -225,6 +258,16 @@ impl OpenEventSet {
         self.group.stop().map_err(|error| format!("the counters do not stop: {}", plain(&error)))
     }
 
+    /// What has been counted up to now, for a difference ([`Glance::since`]); `None`: the group is not on the counters, or
+    /// the system refuses.
+    ///
+    /// Thread: any. Cost: one system call (`read`); allocates nothing.
+    pub fn glance(&self) -> Option<Glance> {
+        let mut bytes = [0; 8 * WORDS];
+        let length = self.group.look(&mut bytes).ok()?;
+        Glance::parse(&bytes[..length], self.events)
+    }
+
     /// What was counted since the start; only if it was counted all the time. Cost: one system call.
     ///
     /// # Errors
@@ -232,6 +275,16 @@ impl OpenEventSet {
     pub fn read(&mut self) -> Result<Reading, ReadingError> {
         let bytes = self.group.read().map_err(|_| ReadingError::NoRoom)?;
         Reading::parse(&bytes, self.events)?.whole()
+    }
+}
+
+fn why_no_software(event: &str, error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) => format!(
+            "{event}: {}; it happens in the kernel, so counting it needs sysctl kernel.perf_event_paranoid=1, as root",
+            switches::paranoia()
+        ),
+        _ => why_not(event, error),
     }
 }
 

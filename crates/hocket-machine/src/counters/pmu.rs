@@ -89,19 +89,20 @@ impl Pmu {
             // The upper half names the unit, where there are several (since Linux 5.13).
             Code::Hardware(config) => Ok(self.generic(HARDWARE, config)),
             Code::Cache(config) => Ok(self.generic(CACHE, config)),
+            Code::Software(_) => Err(format!("{} is no event of a core", event.name)),
             Code::Raw { event: code, umask, cmask } => {
                 let mut config = [0; 3];
                 self.place("event", code.into(), &mut config)?;
                 self.place("umask", umask.into(), &mut config)?;
                 self.place("cmask", cmask.into(), &mut config)?;
-                Ok(Counts { kind: self.kind, config })
+                Ok(Counts { kind: self.kind, config, in_kernel: false })
             }
         }
     }
 
     fn generic(&self, kind: u32, config: u64) -> Counts {
         let unit = if self.cpus.is_some() { u64::from(self.kind) << 32 } else { 0 };
-        Counts { kind, config: [config | unit, 0, 0] }
+        Counts { kind, config: [config | unit, 0, 0], in_kernel: false }
     }
 
     fn place(&self, name: &str, value: u64, config: &mut [u64; 3]) -> Result<(), String> {
@@ -178,10 +179,16 @@ mod tests {
         let all = Pmu::all(&files).unwrap();
         assert!(all.len() == 1 && all[0].covers(0) && all[0].covers(99));
         let counts = |event: Event| all[0].counts(&event).unwrap();
-        assert_eq!(counts(raw(0x1a0, 0x1e, 0)), Counts { kind: 4, config: [0x1_0000_1ea0, 0, 0] });
-        assert_eq!(counts(raw(0xa3, 0x04, 4)), Counts { kind: 4, config: [0x0400_04a3, 0, 0] });
+        assert_eq!(
+            counts(raw(0x1a0, 0x1e, 0)),
+            Counts { kind: 4, config: [0x1_0000_1ea0, 0, 0], in_kernel: false }
+        );
+        assert_eq!(
+            counts(raw(0xa3, 0x04, 4)),
+            Counts { kind: 4, config: [0x0400_04a3, 0, 0], in_kernel: false }
+        );
         let cycles = Event { name: "cycles", code: Code::Hardware(0) };
-        assert_eq!(counts(cycles), Counts { kind: 0, config: [0, 0, 0] });
+        assert_eq!(counts(cycles), Counts { kind: 0, config: [0, 0, 0], in_kernel: false });
     }
 
     #[test]
@@ -199,7 +206,7 @@ mod tests {
         assert_eq!(names, ["cpu_atom", "cpu_core"]);
         assert!(all[0].covers(4) && !all[0].covers(3) && all[1].covers(3) && !all[1].covers(4));
         let cycles = Event { name: "cycles", code: Code::Hardware(0) };
-        let expected = Counts { kind: 0, config: [10 << 32, 0, 0] };
+        let expected = Counts { kind: 0, config: [10 << 32, 0, 0], in_kernel: false };
         assert_eq!(all[0].counts(&cycles), Ok(expected));
     }
 

@@ -360,7 +360,7 @@ impl EffectCatalogue for Documented {
     }
 
     fn has_side_chain(&self, kind: &str) -> bool {
-        kind == "compressor"
+        ["compressor", "gate"].contains(&kind)
     }
 
     fn has_event_input(&self, kind: &str) -> bool {

@@ -30,6 +30,25 @@ pub enum ReadError {
         /// Which one, in words.
         what: String,
     },
+    /// It is a trace of Hocket's own ([`read`](crate::read)), of a format that this version does not read.
+    OtherVersion {
+        /// Which one.
+        format: String,
+    },
+    /// It is a trace of Hocket's own, and ends before its end.
+    Cut {
+        /// Its last line, from 1 on.
+        line: u64,
+    },
+    /// It is a trace of Hocket's own, and has a line that is none of them.
+    Line {
+        /// The line, from 1 on.
+        line: u64,
+        /// What is wrong with it, in words.
+        why: String,
+    },
+    /// The user stopped it.
+    Stopped,
     /// It is no text.
     NoText,
     /// It has events of the scheduler, and none can be read.
@@ -75,8 +94,15 @@ impl ReadError {
             Self::Io { line, why } => format!("line {line}: {why}"),
             Self::Binary { tool, .. } => format!("this is {tool}'s binary file, not its text"),
             Self::Own { what } => {
-                format!("this is {what}, and Hocket does not read its own traces again")
+                format!("this is {what}; of its own traces Hocket reads those of sessions as .json")
             }
+            Self::OtherVersion { format } => {
+                let own = crate::run::FORMAT;
+                format!("this is a trace of format {format}, and this Hocket reads {own}")
+            }
+            Self::Cut { line } => format!("the trace is cut: the file ends in line {line}"),
+            Self::Line { line, why } => format!("line {line}: {why}"),
+            Self::Stopped => "stopped".into(),
             Self::NoText => "line 1: this is not text".into(),
             Self::Unreadable { line, why } => {
                 format!("no event can be read; line {line} and perhaps others {why}")
@@ -102,9 +128,13 @@ impl ReadError {
             Self::Io { .. } => None,
             Self::Binary { command, .. } => Some(format!("print it: {command} > trace.txt")),
             Self::Own { .. } => Some(
-                "open a page in a browser, and a .json or .pftrace file at ui.perfetto.dev; to compare two schedules, \
-                 trace both at once: `hocket trace SESSION --schedule lists,critical -o both.html`".into(),
+                "write one with `hocket trace SESSION -o trace.json`, or open this one where its format belongs: a page in a \
+                 browser, a .json or .pftrace file at ui.perfetto.dev".into(),
             ),
+            Self::OtherVersion { .. } => Some("use a Hocket of the version that wrote it, or make the trace anew".into()),
+            Self::Cut { .. } => Some("copy it again, or make the trace anew".into()),
+            Self::Line { .. } => Some("use the file as `hocket trace` wrote it, or make the trace anew".into()),
+            Self::Stopped => None,
             Self::NoText | Self::NoEvents { .. } => Some(
                 "record with `perf sched record` and print with `perf script -i perf.data > trace.txt`".into(),
             ),

@@ -197,7 +197,7 @@ fn a_trace_of_our_own_is_refused_with_a_remedy() {
     ] {
         let why = read(&bytes[..], AboutSystem::default(), &Choice::default(), || false);
         let why = why.unwrap_err().to_string();
-        assert!(why.contains(what) && why.contains("--schedule lists,critical"), "{why}");
+        assert!(why.contains(what) && why.contains("hocket trace SESSION -o trace.json"), "{why}");
     }
     // A name alone makes no trace.
     let named = read_all("hocket-trace/ is a format\n", &Choice::default()).unwrap_err();

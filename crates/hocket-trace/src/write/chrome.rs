@@ -1,12 +1,14 @@
 //! A run as trace events in the JSON that Chrome writes.
 //!
 //! ui.perfetto.dev and profiler.firefox.com both open it. Each track is a thread of one process. Firefox shows an
-//! event's `args.detail`, Perfetto shows all arguments.
+//! event's `args.detail`, Perfetto shows all arguments. [`crate::read`] makes a run of it again, so blocks and threads have
+//! their numbers as arguments, too.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::events::{Drawn, Event, Track};
+use super::events::{Drawn, Event, Exact, Track};
+use crate::numbers::BlockNumbers;
 use crate::run::RunTrace;
 use crate::system::SystemTrace;
 
@@ -52,9 +54,9 @@ fn all(run: &impl Drawn) -> Vec<u8> {
     let zero_ns = first_ns(run);
     let ts = |ns: i64| ns.saturating_sub(zero_ns) as f64 / 1e3;
     let mut out = Events::begin(run);
-    out.name_threads(&tracks, thread);
+    out.name_threads(run, &tracks, thread);
     run.events(&mut |event| match event {
-        Event::Slice { track, name, category, start_ns, end_ns, detail } => {
+        Event::Slice { track, name, category, start_ns, end_ns, detail, exact } => {
             out.push(&ChromeEvent {
                 name: &name,
                 cat: category,
@@ -64,7 +66,7 @@ fn all(run: &impl Drawn) -> Vec<u8> {
                 ts: ts(start_ns),
                 dur: Some(end_ns.saturating_sub(start_ns) as f64 / 1e3),
                 s: None,
-                args: args(&detail),
+                args: exact_args(&detail, exact, &thread),
             })
         }
         Event::Instant { track, name, category, at_ns, detail } => out.push(&ChromeEvent {
@@ -93,6 +95,27 @@ fn all(run: &impl Drawn) -> Vec<u8> {
     out.end()
 }
 
+/// The detail, and what [`crate::read`] needs.
+fn exact_args(detail: &str, exact: Exact, thread: &impl Fn(Track) -> u32) -> Option<Value> {
+    let mut args = args(detail);
+    let mut add = |name: &str, value: Value| {
+        let all = args.get_or_insert_with(|| Value::Object(Map::new()));
+        all[name] = value;
+    };
+    match exact {
+        Exact::Nothing => {}
+        Exact::Block(block) => {
+            let numbers = BlockNumbers::of(block, |index| thread(Track::Thread(index)));
+            // Numbers and strings always have a JSON form.
+            add("block", serde_json::to_value(numbers).unwrap_or_default());
+        }
+        Exact::Away(ns) => add("away_ns", ns.into()),
+        Exact::Thread(tid) => add("thread", tid.into()),
+        Exact::Interrupt(number) => add("interrupt", number.into()),
+    }
+    args
+}
+
 fn args(detail: &str) -> Option<Value> {
     (!detail.is_empty()).then(|| json!({ "detail": detail }))
 }
@@ -118,9 +141,9 @@ impl Events {
         let mut other: Map<String, Value> = Map::new();
         for (name, value) in run.facts() {
             match other.get_mut(name) {
-                Some(before) => {
-                    *before = format!("{}; {value}", before.as_str().unwrap_or("")).into()
-                }
+                Some(Value::Array(all)) => all.push(value.into()),
+                // Several of one name are a list.
+                Some(before) => *before = json!([before.take(), value]),
                 None => _ = other.insert(name.to_owned(), value.into()),
             }
         }
@@ -140,12 +163,26 @@ impl Events {
         let _ = serde_json::to_writer(&mut self.out, event);
     }
 
-    fn name_threads(&mut self, tracks: &[(Track, String)], thread: impl Fn(Track) -> u32) {
+    fn name_threads(
+        &mut self,
+        run: &impl Drawn,
+        tracks: &[(Track, String)],
+        thread: impl Fn(Track) -> u32,
+    ) {
         let meta = |name: &str, tid: u32, args: Value| json!({ "name": name, "ph": "M", "pid": PROCESS, "tid": tid, "ts": 0, "args": args });
         self.push(&meta("process_name", 0, json!({ "name": "hocket" })));
         for (rank, (track, name)) in tracks.iter().enumerate() {
             let tid = thread(*track);
-            self.push(&meta("thread_name", tid, json!({ "name": name })));
+            let mut args = json!({ "name": name });
+            if let Some(thread) = run.thread(*track) {
+                args["seat"] = serde_json::to_value(thread).unwrap_or_default();
+            }
+            match track {
+                Track::Others(cpu) => args["others_on"] = (*cpu).into(),
+                Track::Interrupts(cpu, _) => args["interrupts_on"] = (*cpu).into(),
+                Track::Blocks | Track::Thread(_) => {}
+            }
+            self.push(&meta("thread_name", tid, args));
             self.push(&meta("thread_sort_index", tid, json!({ "sort_index": rank })));
         }
     }

@@ -1,9 +1,11 @@
 //! A run as tracks with events on them, for formats that know nothing of blocks.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
-use crate::run::{Kept, RunBlock, RunTrace};
+use crate::run::{Kept, RunBlock, RunTrace, Thread};
 use crate::switches::Switches;
+use crate::system::{DEFERRED, InterruptOn, WokenOn, interrupt_name};
 use crate::{Doing, Span};
 
 /// Where events are drawn. Tracks are drawn in the order of [`tracks`].
@@ -23,6 +25,10 @@ pub(super) enum Track {
 pub(super) trait Drawn {
     /// Every track with its name, in the order in which they are drawn.
     fn tracks(&self) -> Vec<(Track, String)>;
+    /// The thread whose track it is, if it is one of the engine's.
+    fn thread(&self, _: Track) -> Option<&Thread> {
+        None
+    }
     /// What a reader needs to know, as names and values.
     fn facts(&self) -> Vec<(&'static str, String)>;
     /// Calls `each` with all events. Those of one track are in order of time.
@@ -36,6 +42,13 @@ pub(super) trait Drawn {
 impl Drawn for RunTrace {
     fn tracks(&self) -> Vec<(Track, String)> {
         tracks(self)
+    }
+
+    fn thread(&self, track: Track) -> Option<&Thread> {
+        match track {
+            Track::Thread(index) => self.threads.get(index),
+            _ => None,
+        }
     }
 
     fn facts(&self) -> Vec<(&'static str, String)> {
@@ -66,6 +79,7 @@ pub(super) enum Event<'a> {
         start_ns: i64,
         end_ns: i64,
         detail: Cow<'a, str>,
+        exact: Exact<'a>,
     },
     /// Something without a length. On the track of the blocks it concerns all.
     Instant {
@@ -79,26 +93,48 @@ pub(super) enum Event<'a> {
     Slack { at_ns: i64, slack_ns: i64 },
 }
 
+/// What a slice says besides, for a format that Hocket reads again.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Exact<'a> {
+    /// Nothing.
+    Nothing,
+    /// It is this block.
+    Block(&'a RunBlock),
+    /// For so long of it the thread had no CPU.
+    Away(i64),
+    /// It is the thread with this number.
+    Thread(i32),
+    /// It is the interrupt with this number.
+    Interrupt(u32),
+}
+
 /// Every track with its name, in the order in which they are drawn.
 pub(super) fn tracks(run: &RunTrace) -> Vec<(Track, String)> {
     let blocks = std::iter::once((Track::Blocks, "blocks".to_owned()));
     let threads =
         run.by_seat().into_iter().map(|index| (Track::Thread(index), run.threads[index].title()));
-    let mut cpus: Vec<u32> =
-        run.blocks.iter().flat_map(|block| &block.others).map(|others| others.cpu).collect();
-    cpus.sort_unstable();
-    cpus.dedup();
+    let all = || run.blocks.iter();
+    let ran = all().flat_map(|block| &block.others).map(|others| others.cpu);
+    let woke = all().flat_map(|block| &block.wakes).map(|wake| wake.cpu);
+    let cpus: BTreeSet<u32> = ran.chain(woke).collect();
     let others = cpus.into_iter().map(|cpu| (Track::Others(cpu), format!("others on CPU {cpu}")));
-    blocks.chain(threads).chain(others).collect()
+    let interrupts = all().flat_map(|block| &block.interrupts);
+    let interrupts: BTreeSet<(u32, bool)> =
+        interrupts.map(|it| (it.cpu, it.number & DEFERRED != 0)).collect();
+    let interrupts =
+        interrupts.into_iter().map(|(cpu, is_deferred)| interrupt_track(cpu, is_deferred));
+    blocks.chain(threads).chain(others).chain(interrupts).collect()
+}
+
+/// Work that interrupts put off has a track of its own, because interrupts interrupt it.
+pub(super) fn interrupt_track(cpu: u32, is_deferred: bool) -> (Track, String) {
+    let what = if is_deferred { "put off by interrupts" } else { "interrupts" };
+    (Track::Interrupts(cpu, is_deferred), format!("{what} on CPU {cpu}"))
 }
 
 /// What a reader needs to know of the run, as names and values.
 pub(super) fn facts(run: &RunTrace) -> Vec<(&'static str, String)> {
     let about = &run.about;
-    let kept = match about.kept {
-        Kept::Every => "every block",
-        Kept::OnMiss => "late blocks and their neighbours, or the worst block if none was late",
-    };
     let mut facts = vec![
         ("format", crate::run::FORMAT.to_owned()),
         ("hocket", about.hocket.clone()),
@@ -109,17 +145,30 @@ pub(super) fn facts(run: &RunTrace) -> Vec<(&'static str, String)> {
         ("period_ns", about.period_ns.to_string()),
         ("played", run.played.to_string()),
         ("misses", run.misses.to_string()),
-        ("kept", kept.to_owned()),
+        ("late", run.misses.late.to_string()),
+        ("skipped", run.misses.skipped.to_string()),
+        ("kept", kept(about.kept).to_owned()),
         ("lost_blocks", run.lost_blocks.to_string()),
         ("lost_spans", run.lost_spans.to_string()),
         ("span_cost_ns", about.span_cost_ns.to_string()),
     ];
+    if !about.machine.is_empty() {
+        facts.push(("machine", about.machine.clone()));
+    }
     if run.interrupted {
         facts.push(("interrupted", "by the user".to_owned()));
     }
     facts.extend(run.remarks.iter().map(|remark| ("note", remark.clone())));
     facts.extend(run.limits.iter().map(|limit| ("not seen here", limit.clone())));
     facts
+}
+
+/// Which blocks were to be kept, in words.
+pub(crate) fn kept(kept: Kept) -> &'static str {
+    match kept {
+        Kept::Every => "every block",
+        Kept::OnMiss => "late blocks and their neighbours, or the worst block if none was late",
+    }
 }
 
 /// Calls `each` with all events, block after block, and within a block track after track.
@@ -137,8 +186,14 @@ pub(super) fn events<'a>(run: &'a RunTrace, mut each: impl FnMut(Event<'a>)) {
         for lane in &block.lanes {
             let track = Track::Thread(lane.thread);
             let mut start = Start { ns: block.start_ns as i64, ends: &mut ends };
-            let asleep =
-                start.slice(track, "asleep".into(), "asleep", (0, lane.awake_ns), "".into());
+            let asleep = start.slice(
+                track,
+                "asleep".into(),
+                "asleep",
+                (0, lane.awake_ns),
+                "".into(),
+                Exact::Nothing,
+            );
             // A thread that was awake when the block was planned did not sleep in it.
             if matches!(&asleep, Event::Slice { start_ns, end_ns, .. } if start_ns < end_ns) {
                 each(asleep);
@@ -147,13 +202,18 @@ pub(super) fn events<'a>(run: &'a RunTrace, mut each: impl FnMut(Event<'a>)) {
                 let name = name(span, &run.unit_names[block.names]);
                 let category = category(&span.doing);
                 let detail = away(span).map_or("".into(), Cow::from);
-                each(start.slice(track, name, category, (span.start_ns, span.end_ns), detail));
+                let exact = span.away_ns.map_or(Exact::Nothing, Exact::Away);
+                let times = (span.start_ns, span.end_ns);
+                each(start.slice(track, name, category, times, detail, exact));
             }
         }
         for others in &block.others {
             let start = Start { ns: block.start_ns as i64, ends: &mut ends };
             other_events(others, start, &mut each);
         }
+        let mut start = Start { ns: block.start_ns as i64, ends: &mut ends };
+        block.wakes.iter().for_each(|wake| each(start.wake(wake)));
+        block.interrupts.iter().for_each(|one| each(start.interrupt(one)));
     }
 }
 
@@ -165,7 +225,8 @@ fn block_events<'a>(block: &'a RunBlock, mut start: Start<'_>, each: &mut impl F
     };
     let detail = block.verdict.as_ref().map_or("", |verdict| &verdict.text);
     let times = (0, block.finished_ns);
-    each(start.slice(Track::Blocks, name.into(), "block", times, detail.into()));
+    let exact = Exact::Block(block);
+    each(start.slice(Track::Blocks, name.into(), "block", times, detail.into(), exact));
     each(start.instant("deadline".into(), "deadline", block.deadline_ns, "".into()));
     if block.is_late() {
         each(start.instant("miss".into(), "miss", block.finished_ns, detail.into()));
@@ -183,7 +244,8 @@ fn other_events<'a>(others: &'a Switches, mut start: Start<'_>, each: &mut impl 
     for ran in &others.intervals {
         let detail = format!("thread {}", ran.tid);
         let times = (ran.start_ns, ran.end_ns);
-        each(start.slice(track, (&ran.name).into(), "other", times, detail.into()));
+        let exact = Exact::Thread(ran.tid);
+        each(start.slice(track, (&ran.name).into(), "other", times, detail.into(), exact));
     }
 }
 
@@ -196,6 +258,16 @@ pub(super) fn name<'a>(span: &Span, unit_names: &'a [String]) -> Cow<'a, str> {
         },
         _ => category(&span.doing).into(),
     }
+}
+
+/// What begins the name of a wake-up, and its detail. The number of a thread follows its name, so none is called as the third.
+pub(crate) const WOKEN: &str = "woken: ";
+pub(crate) const BY: &str = "by ";
+pub(crate) const AN_INTERRUPT: &str = "an interrupt";
+
+/// `by audio (4711)`.
+pub(super) fn woken_by(wake: &WokenOn) -> String {
+    format!("{BY}{}", wake.by.as_deref().unwrap_or(AN_INTERRUPT))
 }
 
 /// For how much of a span its thread had no CPU, in words, if that is known.
@@ -248,13 +320,31 @@ impl Start<'_> {
         category: &'static str,
         (start_ns, end_ns): (i64, i64),
         detail: Cow<'a, str>,
+        exact: Exact<'a>,
     ) -> Event<'a> {
         let (start_ns, end_ns) = (self.at(start_ns), self.at(end_ns));
         let last = self.ends.of(track);
         let start_ns = start_ns.max(*last);
         let end_ns = end_ns.max(start_ns);
         *last = end_ns;
-        Event::Slice { track, name, category, start_ns, end_ns, detail }
+        Event::Slice { track, name, category, start_ns, end_ns, detail, exact }
+    }
+
+    fn wake<'a>(&self, wake: &'a WokenOn) -> Event<'a> {
+        Event::Instant {
+            track: Track::Others(wake.cpu),
+            name: format!("{WOKEN}{}", wake.woken).into(),
+            category: "woken",
+            at_ns: self.at(wake.at_ns),
+            detail: woken_by(wake).into(),
+        }
+    }
+
+    fn interrupt<'a>(&mut self, one: &InterruptOn) -> Event<'a> {
+        let track = Track::Interrupts(one.cpu, one.number & DEFERRED != 0);
+        let times = (one.start_ns, one.end_ns);
+        let (name, exact) = (interrupt_name(one.number).into(), Exact::Interrupt(one.number));
+        self.slice(track, name, "interrupt", times, "".into(), exact)
     }
 
     fn instant<'a>(
@@ -350,5 +440,36 @@ mod tests {
         assert_eq!(misses.len(), 2);
         assert!(misses[0].0 == "miss" && misses[0].1.contains("preview ran for 90 us"));
         assert_eq!(misses[1], ("skipped".into(), "1 period skipped".into()));
+    }
+
+    #[test]
+    fn who_woke_whom_and_interrupts_are_on_the_tracks_of_their_cpus() {
+        let mut run = run();
+        let wake = |by: Option<&str>| WokenOn {
+            at_ns: 10_000,
+            cpu: 1,
+            woken: "audio (7)".into(),
+            by: by.map(Into::into),
+        };
+        run.blocks[1].wakes = vec![wake(Some("ui (9)")), wake(None)];
+        let on = |number, start_ns, end_ns| InterruptOn { start_ns, end_ns, cpu: 0, number };
+        run.blocks[1].interrupts = vec![on(34, 0, 5_000), on(DEFERRED | 1, 1_000, 9_000)];
+        let names: Vec<String> = tracks(&run).into_iter().map(|track| track.1).collect();
+        let expected = ["others on CPU 1", "others on CPU 4", "interrupts on CPU 0"];
+        assert!(names[4..].iter().zip(expected).all(|(name, it)| name == it), "{names:?}");
+        assert_eq!(names.last().unwrap(), "put off by interrupts on CPU 0");
+        let mut woken = Vec::new();
+        events(&run, |event| {
+            if let Event::Instant { track, name, category: "woken", at_ns, detail } = event {
+                assert_eq!((track, at_ns), (Track::Others(1), 5_008_010_000));
+                woken.push(format!("{name} {detail}"));
+            }
+        });
+        assert_eq!(woken, ["woken: audio (7) by ui (9)", "woken: audio (7) by an interrupt"]);
+        let all = slices(&run);
+        let irq = (Track::Interrupts(0, false), "irq 34".into(), 5_008_000_000, 5_008_005_000);
+        let later =
+            (Track::Interrupts(0, true), "softirq TIMER".into(), 5_008_001_000, 5_008_009_000);
+        assert!(all.contains(&irq) && all.contains(&later), "{all:?}");
     }
 }

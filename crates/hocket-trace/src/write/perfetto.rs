@@ -45,7 +45,7 @@ fn all(run: &impl Drawn) -> Vec<u8> {
     let mut out = Packets::default();
     out.describe(run, &tracks);
     run.events(&mut |event| match event {
-        Event::Slice { track, name, category, start_ns, end_ns, detail } => {
+        Event::Slice { track, name, category, start_ns, end_ns, detail, .. } => {
             let begin = TraceEvent {
                 kind: Some(messages::BEGIN),
                 track: Some(uuid(track)),

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use super::events::{Drawn, Ends, Event, Track};
-use crate::system::{DEFERRED, Did, FORMAT, Piece, SystemTrace};
+use super::events::{Drawn, Ends, Event, Exact, Track, interrupt_track};
+use crate::system::{DEFERRED, Did, FORMAT, Piece, SystemTrace, interrupt_name};
 
 impl Drawn for SystemTrace {
     fn tracks(&self) -> Vec<(Track, String)> {
@@ -17,10 +17,8 @@ impl Drawn for SystemTrace {
             .filter(|piece| piece.did == Did::Interrupted)
             .map(|piece| (u32::from(piece.cpu), piece.thread & DEFERRED != 0))
             .collect();
-        let interrupts = interrupted.into_iter().map(|(cpu, is_deferred)| {
-            let what = if is_deferred { "put off by interrupts" } else { "interrupts" };
-            (Track::Interrupts(cpu, is_deferred), format!("{what} on CPU {cpu}"))
-        });
+        let interrupts =
+            interrupted.into_iter().map(|(cpu, is_deferred)| interrupt_track(cpu, is_deferred));
         let members = self.members().into_iter().map(member);
         members.chain(self.drawn_cpus().into_iter().map(cpu)).chain(interrupts).collect()
     }
@@ -51,7 +49,8 @@ impl Drawn for SystemTrace {
             let end_ns = piece.end_ns().max(start_ns);
             *last = end_ns;
             let (name, detail) = (Cow::from(name), Cow::from(detail));
-            Event::Slice { track, name, category, start_ns, end_ns, detail }
+            let exact = Exact::Nothing;
+            Event::Slice { track, name, category, start_ns, end_ns, detail, exact }
         };
         for piece in self.in_order() {
             let cpu = u32::from(piece.cpu);
@@ -77,7 +76,7 @@ impl Drawn for SystemTrace {
                 Did::Interrupted => {
                     let is_deferred = piece.thread & DEFERRED != 0;
                     let track = Track::Interrupts(cpu, is_deferred);
-                    let name = interrupt(piece.thread);
+                    let name = interrupt_name(piece.thread);
                     each(slice(track, name, "interrupt", piece, String::new()));
                 }
             }
@@ -101,21 +100,6 @@ impl Drawn for SystemTrace {
 
     fn has_blocks(&self) -> bool {
         false
-    }
-}
-
-/// What an interrupt is called.
-pub(super) fn interrupt(number: u32) -> String {
-    /// The rows of `/proc/softirqs`.
-    const DEFERRED_KINDS: [&str; 10] = [
-        "HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER",
-        "RCU",
-    ];
-    let kind = number & !DEFERRED;
-    match (number & DEFERRED != 0, DEFERRED_KINDS.get(kind as usize)) {
-        (true, Some(name)) => format!("softirq {name}"),
-        (true, None) => format!("softirq {kind}"),
-        (false, _) => format!("irq {kind}"),
     }
 }
 
@@ -201,15 +185,6 @@ pub(super) mod tests {
         let empty = SystemTrace::default();
         assert!(
             !perfetto_of_system(&empty).is_empty() && !chrome_json_of_system(&empty).is_empty()
-        );
-    }
-
-    #[test]
-    fn interrupts_have_the_names_of_the_system() {
-        assert_eq!(interrupt(34), "irq 34");
-        assert_eq!(
-            [interrupt(DEFERRED | 1), interrupt(DEFERRED | 99)],
-            ["softirq TIMER", "softirq 99"]
         );
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::system::interrupt;
+use crate::system::interrupt_name;
 use crate::system::{Did, FORMAT, InTheWay, Pairs, SystemTrace};
 
 /// Threads and pairs in a summary; the rest is counted.
@@ -25,7 +25,7 @@ pub fn system_text(system: &SystemTrace) -> String {
                     titles[piece.thread as usize], piece.cpu
                 )
             }
-            Did::Interrupted => format!("{} on CPU {}", interrupt(piece.thread), piece.cpu),
+            Did::Interrupted => format!("{} on CPU {}", interrupt_name(piece.thread), piece.cpu),
         };
         let times = [since(piece.start_ns), since(piece.end_ns()), us(i64::from(piece.length_ns))];
         let _ = writeln!(out, "{:>12} {:>12} {:>10}  {what}", times[0], times[1], times[2]);

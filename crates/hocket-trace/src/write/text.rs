@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
-use super::events::{away, name};
+use super::events::{away, kept, name, woken_by};
 use crate::Span;
-use crate::run::{FORMAT, Kept, RunBlock, RunTrace};
+use crate::run::{FORMAT, RunBlock, RunTrace};
+use crate::system::interrupt_name;
 
 /// The whole run as text, block after block and lane after lane, with times in microseconds.
 ///
@@ -31,13 +32,12 @@ fn head(run: &RunTrace) -> String {
     line("session", about.session.clone());
     line("policy", about.policy.clone());
     line("blocks", format!("{}, period {period} µs", run.frames()));
+    if !about.machine.is_empty() {
+        line("machine", about.machine.clone());
+    }
     let interrupted = if run.interrupted { ", interrupted" } else { "" };
     line("played", format!("{} blocks{interrupted}; misses: {}", run.played, run.misses));
-    let which = match about.kept {
-        Kept::Every => "every block",
-        Kept::OnMiss => "late blocks and their neighbours, or the worst block if none was late",
-    };
-    line("kept", format!("{} blocks: {which}", run.blocks.len()));
+    line("kept", format!("{} blocks: {}", run.blocks.len(), kept(about.kept)));
     if run.lost_blocks > 0 {
         line("not kept", format!("{} blocks for which there was no room", run.lost_blocks));
     }
@@ -90,6 +90,14 @@ fn block_text(run: &RunTrace, block: &RunBlock) -> String {
         for ran in &others.intervals {
             out += &times_line(ran.start_ns, ran.end_ns, &format!("{} ({})", ran.name, ran.tid));
         }
+    }
+    for wake in &block.wakes {
+        let words = format!("woken on CPU {}: {}, {}", wake.cpu, wake.woken, woken_by(wake));
+        let _ = writeln!(out, "  {:>9}  {}", us(wake.at_ns), one_line(&words));
+    }
+    for one in &block.interrupts {
+        let words = format!("{} on CPU {}", interrupt_name(one.number), one.cpu);
+        out += &times_line(one.start_ns, one.end_ns, &words);
     }
     out
 }

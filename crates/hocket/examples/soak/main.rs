@@ -7,6 +7,7 @@
 mod counting;
 mod edits;
 mod memory;
+mod origin;
 mod record;
 mod session;
 
@@ -19,10 +20,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use clap::Parser;
+use hocket_lab::provenance;
 use serde_json::Value;
 
 use edits::Edits;
 use memory::Memory;
+use origin::Origin;
 use record::{Ended, Soak};
 use session::Folder;
 
@@ -60,10 +63,10 @@ fn main() -> ExitCode {
     match soak(&args) {
         Ok(soak) => {
             print!("{}", soak.summary());
-            match std::fs::write(&args.record, format!("{:#}\n", soak.json())) {
+            match provenance::write(&args.record, &soak.json()) {
                 Ok(()) => println!("record: {}", args.record.display()),
-                Err(error) => {
-                    eprintln!("soak: {}: {error}", args.record.display());
+                Err(why) => {
+                    eprintln!("soak: {why}");
                     return ExitCode::from(3);
                 }
             }
@@ -81,6 +84,8 @@ fn main() -> ExitCode {
 /// # Errors
 /// It could not begin.
 fn soak(args: &Args) -> Result<Soak, String> {
+    provenance::check_place(&args.record, false)?;
+    let origin = Origin::here()?;
     let folder = Folder::create(&args.folder)?;
     let playing = Playing::start(args, &folder)?;
     let mut edits = Edits::new(args.seed, &playing.socket);
@@ -99,6 +104,7 @@ fn soak(args: &Args) -> Result<Soak, String> {
     let most = u64::from(args.seconds) * u64::from(counting::RATE_HZ);
     let frames = ended.result["frames_played"].as_u64().unwrap_or(0).min(most);
     Ok(Soak {
+        origin,
         device: args.device.clone(),
         seconds: args.seconds,
         seed: args.seed,

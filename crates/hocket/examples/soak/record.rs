@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::counting::Recording;
 use crate::memory::Growth;
+use crate::origin::Origin;
 
 /// How much a process may grow between the second quarter of the time and the last.
 const MOST_GROWTH: u64 = 32 << 20;
@@ -23,6 +24,7 @@ pub struct Ended {
 
 /// Everything.
 pub struct Soak {
+    pub origin: Origin,
     pub device: String,
     pub seconds: u32,
     pub seed: u64,
@@ -171,7 +173,7 @@ impl Soak {
 
     /// For programs.
     pub fn json(&self) -> Value {
-        json!({
+        let mut record = json!({
             "format": "hocket-soak/1",
             "device": self.device,
             "seconds": self.seconds,
@@ -186,7 +188,9 @@ impl Soak {
             "lines": self.ended.looks,
             "result": self.ended.result,
             "messages": self.ended.messages,
-        })
+        });
+        self.origin.put_into(&mut record);
+        record
     }
 }
 

@@ -41,7 +41,7 @@ pub(super) fn fill(
             "--fill: the session has no track that could take an effect",
         ));
     }
-    let period_ns = f64::from(plan.frames) * 1e9 / f64::from(plan.rate_hz);
+    let period_ns = hocket_engine::period_ns(plan.frames.into(), plan.rate_hz) as f64;
     let effects = match asked {
         Fill::Effects(effects) => effects,
         Fill::Time(ns) => find(ns, period_ns, (tracks, args, plan, opened, stop))?,
@@ -103,6 +103,8 @@ fn probe(
         blocks: BLOCKS,
         blocks_per_round: BLOCKS,
         disturb: Vec::new(),
+        counters: false,
+        counters_per_kind: false,
         ..plan.clone()
     };
     // Only the first start of a run passes on what it says of the session.

@@ -187,6 +187,7 @@ impl Start<'_> {
         all.push("--no-profile".into());
         all.extend(self.args.strict.then(|| OsString::from("--strict")));
         all.extend(plan.counters.then(|| OsString::from("--counters")));
+        all.extend(plan.counters_per_kind.then(|| OsString::from("--counters-per-kind")));
         let file = || self.args.session.clone().into_os_string();
         all.extend(["--".into(), self.text.map_or_else(file, |_| "-".into())]);
         all

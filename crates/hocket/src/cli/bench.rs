@@ -81,6 +81,11 @@ pub struct BenchArgs {
     /// compare the times with those of a run without it.
     #[arg(long)]
     pub counters: bool,
+    /// As --counters, and prints the ratios for each kind of node, too: eq, compressor, fader, plug-in and so on. For that each
+    /// thread reads the counters around the parts of one unit per block, so blocks take longer. What the kernel counts is
+    /// included (CPU time, page faults, thread switches), so there is something to see on a virtual machine.
+    #[arg(long)]
+    pub counters_per_kind: bool,
     /// Real-time priority to request, 1 to 99; 0 requests ordinary threads.
     #[arg(long, value_name = "N", default_value_t = Settings::PRIORITY, value_parser = clap::value_parser!(u8).range(0..=99))]
     pub priority: u8,

@@ -334,6 +334,24 @@ pub struct IsolateArgs {
     pub isolate: Vec<String>,
 }
 
+/// What happens to a plug-in that spoils the sound again and again, on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PluginFaultsArg {
+    /// Its input passes, as late as its output was.
+    Bypass,
+    /// It plays on.
+    Report,
+}
+
+impl From<PluginFaultsArg> for hocket_plugins::watch::OnFault {
+    fn from(arg: PluginFaultsArg) -> Self {
+        match arg {
+            PluginFaultsArg::Bypass => Self::Bypass,
+            PluginFaultsArg::Report => Self::Report,
+        }
+    }
+}
+
 /// More than 0 and at most 1000.
 fn microseconds(text: &str) -> Result<f64, String> {
     let us: f64 = text.parse().map_err(|_| "not a number of microseconds".to_owned())?;

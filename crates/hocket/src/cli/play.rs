@@ -7,8 +7,8 @@ use hocket_devices::Connect;
 use hocket_engine::Settings;
 
 use super::choices::{
-    DiskArgs, IsolateArgs, LanesArg, ProjectArgs, ScheduleArg, SiblingChoice, TransportArg,
-    WaitArg, at_least_one,
+    DiskArgs, IsolateArgs, LanesArg, PluginFaultsArg, ProjectArgs, ScheduleArg, SiblingChoice,
+    TransportArg, WaitArg, at_least_one,
 };
 use super::named_file::NamedFile;
 use crate::play::{ListenAddress, TokenSource, USUAL_PORT};
@@ -20,12 +20,14 @@ use crate::profile::ProfileArgs;
 Examples:
   hocket play sessions/band.toml --length 10
   hocket play sessions/band.toml --device jack --client band
+  hocket play sessions/band.toml --device jack --ports groups
   hocket play sessions/band.toml --device jack --transport jack
   hocket play sessions/band.toml --device jack --transport jack --send-clock
   hocket play sessions/band.toml --device alsa:hw:0 --frames 128
   hocket play sessions/band.toml --schedule auto --frames 128 --max-misses 0
   hocket play sessions/worst-case-8.toml --length 60 --json > run.json
   hocket play sessions/band.toml --length 10 --headless --json
+  hocket play sessions/band.toml --length 10 --log evening.jsonl
   hocket play sessions/band.toml --osc 9000
   hocket play sessions/band.toml --web --web-token random
   hocket play sessions/midi/small-tune.mid --soundfont sessions/soundfonts/small.sf2
@@ -103,6 +105,10 @@ pub struct PlayArgs {
     /// return, and a new file, .wav (floats) or .flac (24 bits). May be given several times.
     #[arg(long, value_name = "STRIP=FILE")]
     pub take: Vec<NamedFile>,
+    /// Gives a strip ports of its own beside the master's, behind its fader: the name of a track, group or return, or
+    /// `groups` for every group. On ALSA these are the card's next channels. May be given several times.
+    #[arg(long, value_name = "STRIP")]
+    pub ports: Vec<String>,
     /// Plays an audio file at an input of the session, from the start on and once. May be given several times; inputs
     /// without a file are silent.
     #[arg(long, value_name = "NAME=FILE")]
@@ -122,6 +128,13 @@ pub struct PlayArgs {
     /// Lets other computers reach the page, if --web has an address of a network. Nothing is encrypted.
     #[arg(long, requires = "web")]
     pub web_anywhere: bool,
+    /// Writes a line of JSON for each miss and each xrun: when, which block, by how much, why, and whose fault it was. The
+    /// first line says what runs, the last one has the counts. A file that is there stays, unless --force is given.
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
+    /// Replaces a file of --log that is there.
+    #[arg(long, requires = "log")]
+    pub force: bool,
     /// Prints the result as JSON instead of the table.
     #[arg(long)]
     pub json: bool,
@@ -142,6 +155,10 @@ pub struct PlayArgs {
     /// Which plug-ins run in processes of their own.
     #[command(flatten)]
     pub isolate: IsolateArgs,
+    /// What happens to a plug-in without a process of its own that puts out NaN or infinity again and again, or takes
+    /// longer than its sound lasts. It is reported in any case.
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = PluginFaultsArg::Bypass)]
+    pub plugin_faults: PluginFaultsArg,
     /// How a project or a MIDI file becomes a session.
     #[command(flatten)]
     pub project: ProjectArgs,

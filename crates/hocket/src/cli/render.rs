@@ -6,8 +6,8 @@ use clap::Args;
 use hocket_plan::SiblingPolicy;
 
 use super::choices::{
-    DiskArgs, DitherArg, FormatArg, IsolateArgs, LanesArg, ProjectArgs, ScheduleArg, SiblingChoice,
-    WaitArg, at_least_one,
+    DiskArgs, DitherArg, FormatArg, IsolateArgs, LanesArg, PluginFaultsArg, ProjectArgs,
+    ScheduleArg, SiblingChoice, WaitArg, at_least_one,
 };
 use super::named_file::NamedFile;
 use super::normalize::Normalize;
@@ -95,6 +95,10 @@ pub struct RenderArgs {
     /// Which plug-ins run in processes of their own.
     #[command(flatten)]
     pub isolate: IsolateArgs,
+    /// What happens to a plug-in without a process of its own that puts out NaN or infinity again and again. It is
+    /// reported in any case.
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = PluginFaultsArg::Bypass)]
+    pub plugin_faults: PluginFaultsArg,
     /// How a project or a MIDI file becomes a session.
     #[command(flatten)]
     pub project: ProjectArgs,

@@ -23,6 +23,7 @@ Examples:
   hocket trace sessions/band.toml --lanes off,auto -o both.html
   hocket trace sessions/band.toml --on-miss --system -o misses.html
   hocket trace --attach 4711 --length 5 -o threads.html
+  hocket trace --from before.json --from after.json -o both.html
   hocket trace --from JackEngineProfiling.log -o jack.html
   perf script -i perf.data | hocket trace --from - --threads jackd -o threads.html
 
@@ -40,24 +41,25 @@ kernel.perf_event_paranoid=-1; without, it sees when threads of your own program
 
 With --from it shows the same of a file that `perf script` prints after `perf sched record`, of ftrace's
 /sys/kernel/tracing/trace, or of what `trace-cmd report` prints. Of what `pw-profiler -J` prints, of PipeWire's profiler.log
-and of JackEngineProfiling.log it shows the cycles as blocks, with a lane for each client.")]
+and of JackEngineProfiling.log it shows the cycles as blocks, with a lane for each client. A .json file that
+`hocket trace SESSION` wrote is read again. Two files with blocks stand one under the other on a page.")]
 pub struct TraceArgs {
     /// The session file or .dawproject; `-` reads a session from standard input.
     #[arg(value_name = "SESSION", required_unless_present_any = ["attach", "from"])]
     pub session: Option<PathBuf>,
     /// Plays nothing, and watches the threads of the program with this process number instead.
-    #[arg(long, value_name = "PID", group = "watched", value_parser = clap::value_parser!(i32).range(1..), conflicts_with_all = [
+    #[arg(long, value_name = "PID", groups = ["watched", "kernel"], value_parser = clap::value_parser!(i32).range(1..), conflicts_with_all = [
         "session", "blocks", "on_miss", "system", "frames", "rate", "workers", "schedule", "policy", "wait",
         "seat_wait", "lanes", "disturb", "priority", "max_misses", "strict", "cpu_time",
     ])]
     pub attach: Option<i32>,
-    /// Plays nothing, and reads what perf sched, ftrace, trace-cmd, PipeWire's or JACK's profiler wrote as text; `-` reads
-    /// standard input.
+    /// Plays nothing, and reads what perf sched, ftrace, trace-cmd, PipeWire's or JACK's profiler wrote as text, or an earlier
+    /// trace as .json; `-` reads standard input. Given twice, two traces with blocks stand one under the other on a page.
     #[arg(long, value_name = "FILE", group = "watched", conflicts_with_all = [
         "session", "blocks", "on_miss", "system", "frames", "rate", "workers", "schedule", "policy", "wait",
         "seat_wait", "lanes", "disturb", "priority", "max_misses", "strict", "cpu_time", "attach", "length", "interrupts",
     ])]
-    pub from: Option<PathBuf>,
+    pub from: Vec<PathBuf>,
     /// With --from: the threads that make up the program, by the number of a thread or process, or a part of a name; several
     /// have commas between them [default: every thread].
     #[arg(long, value_name = "LIST", requires = "from", value_delimiter = ',', value_parser = clap::builder::NonEmptyStringValueParser::new())]
@@ -65,11 +67,12 @@ pub struct TraceArgs {
     /// Watches the processes that the program has started or starts, too. With --from: the threads that its threads start.
     #[arg(long, requires = "watched")]
     pub children: bool,
-    /// Records the interrupts on each CPU, too.
-    #[arg(long, requires = "attach")]
+    /// With --attach or --system: records the interrupts on each CPU, too.
+    #[arg(long, requires = "kernel")]
     pub interrupts: bool,
-    /// Adds what other threads did on every CPU during the kept blocks, not only on the workers' seats in late ones.
-    #[arg(long)]
+    /// Adds what other threads did on every CPU during the kept blocks, not only on the workers' seats in late ones; and who
+    /// woke whom.
+    #[arg(long, group = "kernel")]
     pub system: bool,
     /// Notes for how much of a unit or wait of 20 µs or more its thread had no CPU: whether a late unit was interrupted, or
     /// dear. Needs no rights; costs a system call per thread and block, and one per long unit.

@@ -6,6 +6,7 @@ use hocket_machine::kernel_settings::KernelSettings;
 use hocket_machine::{Fact, clock::ClockCheck};
 use serde::Serialize;
 
+use super::timers;
 use super::wakeups::{Lateness, WakeUps};
 
 /// What was read and measured.
@@ -48,20 +49,30 @@ pub(super) struct Finding {
 }
 
 impl Finding {
-    fn good(check: &'static str, found: impl Into<String>) -> Finding {
+    pub(super) fn good(check: &'static str, found: impl Into<String>) -> Finding {
         Finding { check, verdict: Verdict::Good, found: found.into(), why: None, remedy: None }
     }
 
-    fn unknown(check: &'static str, found: impl Into<String>) -> Finding {
+    pub(super) fn unknown(check: &'static str, found: impl Into<String>) -> Finding {
         Finding { verdict: Verdict::Unknown, ..Finding::good(check, found) }
     }
 
-    fn advice(check: &'static str, found: impl Into<String>, why: &str, remedy: &str) -> Finding {
+    pub(super) fn advice(
+        check: &'static str,
+        found: impl Into<String>,
+        why: &str,
+        remedy: &str,
+    ) -> Finding {
         let (why, remedy) = (Some(why.into()), Some(remedy.into()));
         Finding { verdict: Verdict::Advice, why, remedy, ..Finding::good(check, found) }
     }
 
-    fn problem(check: &'static str, found: impl Into<String>, why: &str, remedy: &str) -> Finding {
+    pub(super) fn problem(
+        check: &'static str,
+        found: impl Into<String>,
+        why: &str,
+        remedy: &str,
+    ) -> Finding {
         Finding { verdict: Verdict::Problem, ..Finding::advice(check, found, why, remedy) }
     }
 }
@@ -77,6 +88,7 @@ pub(super) fn findings(examined: &Examined) -> Vec<Finding> {
         idle_states(settings, grants),
         smt(facts),
         clock_source(facts, clock),
+        timers::check(settings, clock, wake_ups.as_ref()),
         virtual_machine(facts),
         preemption(facts),
         sound_interrupts(settings),

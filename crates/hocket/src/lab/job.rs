@@ -19,7 +19,10 @@ use serde_json::{Value, json};
 use super::args::Form;
 use super::part::{Part, name_killed};
 use super::{failure, open, report, run as lab_run};
-use crate::cli::{DiskArgs, FormatArg, IsolateArgs, ProjectArgs, RenderArgs, ScheduleArg, WaitArg};
+use crate::cli::{
+    DiskArgs, FormatArg, IsolateArgs, PluginFaultsArg, ProjectArgs, RenderArgs, ScheduleArg,
+    WaitArg,
+};
 use crate::failure::{Exit, Failure};
 use crate::output::tell;
 use crate::profile::ProfileArgs;
@@ -105,8 +108,9 @@ fn renders(job: &Job, render: &RenderJob, part: &Part, stop: &AtomicBool) -> Res
     let host = Host::discover().map_err(Failure::not_possible)?;
     let head = lab_run::head(&plan, &host, Some(json!(job)))?;
     let keep = store.begin_run(&head).map_err(failure)?;
+    let started = Instant::now();
     let (done, exit) = all(render, stop);
-    let mut more = harness::tail(stop.load(Relaxed));
+    let mut more = harness::tail(stop.load(Relaxed), started.elapsed());
     more["renders"] = Value::Array(done);
     keep.end(&about::now(), more).map_err(failure)?;
     Ok(ended(stop, exit))
@@ -181,6 +185,7 @@ fn arguments(render: &RenderJob, session: &Path, audio: &Path) -> RenderArgs {
         strict: true,
         disk: DiskArgs { disk_buffer: 0 },
         isolate: IsolateArgs::default(),
+        plugin_faults: PluginFaultsArg::Bypass,
         project: ProjectArgs::default(),
         // A job depends on its specification and the machine, not on who ran what there before.
         profile: ProfileArgs { profile: None, no_profile: true },

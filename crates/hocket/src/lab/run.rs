@@ -16,8 +16,9 @@ use super::{failure, guests, names, report};
 use crate::failure::{Exit, Failure};
 use crate::output::{bar, note, tell};
 
-/// Every experiment of a quick run ends in less than 20 s and all of them in less than five minutes;
-/// starting processes and a last round that is longer than expected come on top of these.
+/// Every experiment of a quick run ends in less than 20 s and all of them in less than five minutes. What one takes beyond
+/// its time is taken from those that follow, and what they need at least is kept free for them
+/// ([`Experiment::start_ms`](harness::Experiment::start_ms)). So only what the last one takes beyond its time comes on top.
 pub(super) const QUICK_EACH: Duration = Duration::from_millis(9500);
 /// One experiment and the A/A run before it.
 pub(super) const QUICK_ONE: Duration = Duration::from_secs(8);
@@ -73,7 +74,11 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         started.elapsed(),
         "name fewer experiments, or give more time",
     );
-    note(format_args!("run {number} is kept in {}", args.records.records.display()));
+    note(format_args!(
+        "run {number} took {:.0} s and is kept in {}",
+        started.elapsed().as_secs_f64(),
+        args.records.records.display()
+    ));
     let interrupted = stop.load(Relaxed);
     let record = store.choose(&number.to_string()).map_err(failure)?;
     let exit = report::show(&store, &record, args.form(), &args.fail_if)?;
@@ -163,13 +168,16 @@ pub(super) fn measure(
     let mut keep = store.begin_run(&head).map_err(failure)?;
     let number = keep.number();
     let bar = Bar::new();
+    let started = Instant::now();
     let measured = harness::run(plan, &host, stop, &mut keep, |event| bar.show(&event));
+    let wall = started.elapsed();
     bar.clear();
     measured.map_err(|error| match error {
         harness::RunError::Store(error) => failure(error),
         design => Failure::not_possible(design),
     })?;
-    keep.end(&hocket_lab::about::now(), harness::tail(stop.load(Relaxed))).map_err(failure)?;
+    keep.end(&hocket_lab::about::now(), harness::tail(stop.load(Relaxed), wall))
+        .map_err(failure)?;
     Ok(number)
 }
 

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use hocket_devices::BlockObserver;
+use hocket_devices::{BlockObserver, Xrun};
 use hocket_engine::time::Transport;
 use hocket_engine::{BlockTimes, Engine, FlightRecorder};
 use hocket_machine::pin::ThreadId;
 
+use super::incidents::IncidentWriter;
 use super::live::Live;
 use super::meter::Meter;
 use super::takes::Takes;
@@ -15,6 +16,7 @@ use super::takes::Takes;
 pub(super) struct Notes {
     pub(super) recorder: FlightRecorder,
     pub(super) meter: Meter,
+    pub(super) incidents: IncidentWriter,
     pub(super) takes: Takes,
     pub(super) live: Arc<Live>,
     pub(super) until: Until,
@@ -54,6 +56,7 @@ impl BlockObserver for Notes {
         self.takes.note(engine, times.frames);
         self.recorder.note(engine, times);
         self.meter.blocks += 1;
+        self.incidents.block(times);
         self.live.note_block(engine, times.frames);
         self.live.note_threads(engine);
         !self.until.is_reached(times.frames, engine.transport())
@@ -62,5 +65,10 @@ impl BlockObserver for Notes {
     fn period(&mut self, times: &BlockTimes) {
         self.meter.note(times);
         self.live.note_period(times);
+        self.incidents.period(times);
+    }
+
+    fn xrun(&mut self, xrun: &Xrun) {
+        self.incidents.xrun(xrun);
     }
 }

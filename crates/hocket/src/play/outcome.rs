@@ -2,11 +2,13 @@
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use hocket_devices::{End, Xruns};
-use hocket_engine::{Contained, FlightLog, ThreadReport};
+use hocket_engine::{Contained, FlightLog, Party, ThreadReport};
 use hocket_machine::memory::LockReport;
 use hocket_plugins::isolate::Report;
+use hocket_plugins::watch::Finding;
 use serde_json::{Value, json};
 
+use super::blame::Faults;
 use super::clocks::Clocks;
 use super::meter::{Histogram, Meter};
 use super::osc::Heard;
@@ -41,12 +43,18 @@ pub(super) struct Outcome {
     pub clocks: Clocks,
     /// `None`: the device counts misses only.
     pub xruns: Option<Xruns>,
+    /// Misses and xruns by party.
+    pub faults: Faults,
+    /// Whether the log that was asked for has every line.
+    pub is_logged: bool,
     /// `None`: whoever explains has failed.
     pub log: Option<FlightLog>,
     pub limits: Vec<String>,
     pub contained: Vec<Contained>,
     /// What happened to plug-ins in processes of their own.
     pub isolated: Vec<Report>,
+    /// Plug-ins without processes of their own that spoilt the sound again and again.
+    pub plugin_faults: Vec<Finding>,
     /// Events and automation values that found no room in a block.
     pub no_room: NoRoom,
     /// Whether the user ended it.
@@ -109,7 +117,7 @@ impl Outcome {
         let (mean, most) = (100.0 * self.meter.mean_load(), 100.0 * self.meter.most_load);
         text += &format!("load: mean {mean:.1} %, at most {most:.1} %\n");
         self.sound.lines().iter().for_each(|line| text += &format!("{line}\n"));
-        self.xruns.iter().for_each(|xruns| text += &xruns_text(xruns));
+        self.xruns.iter().for_each(|xruns| text += &xruns_text(xruns, &self.faults));
         text += &self.misses_text();
         self.clocks.lines().iter().for_each(|line| text += &format!("{line}\n"));
         self.disk.iter().for_each(|disk| text += &disk.text());
@@ -120,6 +128,7 @@ impl Outcome {
             text += &format!("{contained}\n");
         }
         self.isolated.iter().for_each(|report| text += &format!("{report}\n"));
+        self.plugin_faults.iter().for_each(|finding| text += &format!("{finding}\n"));
         self.no_room.lines().for_each(|line| text += &format!("{line}\n"));
         let refused = self.threads.iter().filter_map(|t| Some((&t.name, t.why.as_ref()?)));
         refused.for_each(|(name, why)| text += &format!("{name}: {why}\n"));
@@ -174,6 +183,10 @@ impl Outcome {
 
     fn misses_text(&self) -> String {
         let mut text = format!("misses: {}\n", self.meter.misses);
+        if self.meter.misses.total() > 0 {
+            let parts = Party::ALL.map(|party| (self.faults.misses(party), whose(party)));
+            text += &format!("whose: {}\n", parts_text(&parts));
+        }
         let Some(log) = &self.log else { return text };
         if log.tally().total() > 0 {
             text += &format!("\n{}\n\n", log.tally());
@@ -187,6 +200,33 @@ impl Outcome {
         let worst = log.worst().and_then(|flight| flight.verdict.as_ref());
         worst.into_iter().for_each(|verdict| text += &format!("worst block: {}\n", verdict.text));
         text
+    }
+
+    /// The counts of the run, for the last line of its log.
+    pub(super) fn counts(&self) -> Value {
+        let Meter { blocks, misses, frames, .. } = &self.meter;
+        json!({
+            "seconds": *frames as f64 / f64::from(self.rate_hz),
+            "blocks": blocks,
+            "misses": misses.total(),
+            "late": misses.late,
+            "skipped": misses.skipped,
+            "whose": by_party(|party| self.faults.misses(party)),
+            "causes": self.log.as_ref().map(FlightLog::tally),
+            "unexplained": self.unexplained(),
+            "xruns": self.xruns.as_ref().map(|_| by_party(|party| self.faults.xruns(party))),
+            "incidents_lost": self.faults.lost,
+            "interrupted": self.interrupted,
+            "device_ended": self.device_ended(),
+            "limits": self.limits,
+        })
+    }
+
+    fn device_ended(&self) -> Option<&String> {
+        match &self.end {
+            End::DeviceEnded(why) => Some(why),
+            End::Finished | End::Stopped => None,
+        }
     }
 
     /// For programs: one object.
@@ -207,13 +247,8 @@ impl Outcome {
             "transport": self.transport,
             "clock": self.clocks.json(),
             "latency": self.sound.json(),
-            "xruns": self.xruns.as_ref().map(|xruns| json!({
-                "ours": xruns.ours, "server": xruns.server, "unknown": xruns.unknown,
-            })),
-            "device_ended": match &self.end {
-                End::DeviceEnded(why) => Some(why),
-                End::Finished | End::Stopped => None,
-            },
+            "xruns": self.xruns.as_ref().map(|_| by_party(|party| self.faults.xruns(party))),
+            "device_ended": self.device_ended(),
             "frames_played": self.meter.frames,
             "schedule": self.policy[0],
             "sibling": self.policy[1],
@@ -227,6 +262,7 @@ impl Outcome {
             "misses": self.meter.misses.total(),
             "late": self.meter.misses.late,
             "skipped": self.meter.misses.skipped,
+            "whose": by_party(|party| self.faults.misses(party)),
             "causes": log.map(FlightLog::tally),
             "unexplained": self.unexplained(),
             "explanations": log.map(|log| log.last().collect::<Vec<_>>()),
@@ -238,6 +274,7 @@ impl Outcome {
             "limits": self.limits,
             "contained": self.contained.iter().map(contained).collect::<Vec<_>>(),
             "isolated": self.isolated,
+            "plugin_faults": self.plugin_faults,
             "lost_events": lost_events,
             "thinned_out": thinned_out,
             "interrupted": self.interrupted,
@@ -253,16 +290,34 @@ impl Outcome {
     }
 }
 
-/// `xruns: 3 (1 by Hocket, 2 by the server or other clients, 0 unknown)`.
-fn xruns_text(xruns: &Xruns) -> String {
+/// `xruns: 3 (1 because a block took too long, 0 by the server, ..., 2 by the machine, 0 of unknown cause)`.
+fn xruns_text(xruns: &Xruns, faults: &Faults) -> String {
     match xruns.total() {
         0 => "xruns: 0\n".into(),
-        all => format!(
-            "xruns: {all} ({} because a block took too long, {} by the server, the card or other clients, {} of \
-             unknown cause)\n",
-            xruns.ours, xruns.server, xruns.unknown
-        ),
+        all => {
+            let parts = Party::ALL.map(|party| (faults.xruns(party), whose(party)));
+            format!("xruns: {all} ({})\n", parts_text(&parts))
+        }
     }
+}
+
+fn parts_text(parts: &[(u64, &str)]) -> String {
+    parts.iter().map(|(count, whose)| format!("{count} {whose}")).collect::<Vec<_>>().join(", ")
+}
+
+/// In words.
+fn whose(party: Party) -> &'static str {
+    match party {
+        Party::Ours => "because a block took too long",
+        Party::Server => "by the server, the card or other clients",
+        Party::Machine => "by the machine and its other programs",
+        Party::Unknown => "of unknown cause",
+    }
+}
+
+/// A number for each party.
+fn by_party(of: impl Fn(Party) -> u64) -> Value {
+    Party::ALL.into_iter().map(|party| (party.name().to_owned(), Value::from(of(party)))).collect()
 }
 
 fn contained(node: &Contained) -> Value {

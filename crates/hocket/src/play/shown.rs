@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::kernel_times::KernelTimes;
 use super::live::CLASSES;
 use crate::cli::TransportArg;
 
@@ -60,6 +61,8 @@ pub(super) struct WorkerShown {
     pub(super) load: f64,
     /// The part of the blocks that it took part in.
     pub(super) share: f64,
+    /// What the kernel counts, in parts of the time.
+    pub(super) kernel: KernelTimes,
 }
 
 /// One output.
@@ -174,7 +177,15 @@ impl SongShown {
 
 impl WorkerShown {
     fn json(&self) -> Value {
-        json!({ "name": self.name, "seat": self.seat, "load": self.load, "share_of_blocks": self.share })
+        let KernelTimes { awake, put_aside } = self.kernel;
+        json!({
+            "name": self.name,
+            "seat": self.seat,
+            "load": self.load,
+            "share_of_blocks": self.share,
+            "awake": awake,
+            "put_aside": put_aside,
+        })
     }
 }
 

@@ -8,6 +8,7 @@ use hocket_engine::time::TempoMap;
 use hocket_engine::{Engine, NotReady, Standing};
 use hocket_lab::foreign;
 
+use super::kernel_times::{KernelLooks, KernelTimes};
 use super::live::Live;
 use super::peaks::{Looker, Peaks};
 use super::shown::{DiskShown, MeterShown, Shown, SongShown, WorkerShown};
@@ -40,6 +41,7 @@ pub(super) struct View<'a> {
     facts: Facts,
     map: Option<TempoMap>,
     seats: Vec<[String; 2]>,
+    kernel: KernelLooks,
     /// Silence from before the first block.
     silent_before: Vec<NotReady>,
     silence: DiskSilence,
@@ -57,6 +59,9 @@ struct Rates {
     load: f64,
     workers: Vec<WorkerShown>,
 }
+
+/// The totals of a thread at two looks.
+type Change<'a> = (&'a [u64; 2], &'a [u64; 2]);
 
 /// What a rate is computed from.
 struct Counts {
@@ -86,6 +91,7 @@ impl<'a> View<'a> {
             facts,
             map: loaded.session.time.map(loaded.rate_hz).ok(),
             seats: seats(engine),
+            kernel: KernelLooks::new(engine),
             silent_before: loaded.media.not_ready(),
             silence: DiskSilence::default(),
             asked_disk: None,
@@ -146,9 +152,10 @@ impl<'a> View<'a> {
         }
         let now = self.counts();
         let before = std::mem::replace(&mut self.last, now);
+        let kernel = self.kernel.take(&self.live);
         let now = &self.last;
         let load = part(now.took_ns - before.took_ns, now.deadline_ns - before.deadline_ns);
-        self.rates = Some(Rates { load, workers: self.workers(&before, now) });
+        self.rates = Some(Rates { load, workers: self.workers(&before, now, &kernel) });
     }
 
     fn counts(&self) -> Counts {
@@ -165,20 +172,22 @@ impl<'a> View<'a> {
         }
     }
 
-    fn workers(&self, before: &Counts, now: &Counts) -> Vec<WorkerShown> {
+    fn workers(&self, before: &Counts, now: &Counts, kernel: &[KernelTimes]) -> Vec<WorkerShown> {
         let wall_ns = (now.at - before.at).as_nanos() as u64;
         let blocks = now.blocks - before.blocks;
         let changes = before.threads.iter().zip(&now.threads);
-        let shown = |([name, seat], (before, now)): (&[String; 2], (&[u64; 2], &[u64; 2]))| {
+        let shown = |(number, (seat, (before, now))): (usize, (&[String; 2], Change<'_>))| {
             let since = |which: usize| now[which].saturating_sub(before[which]);
+            let [name, seat] = seat;
             WorkerShown {
                 name: name.clone(),
                 seat: seat.clone(),
                 load: part(since(1), wall_ns),
                 share: part(since(0), blocks).min(1.0),
+                kernel: kernel.get(number).copied().unwrap_or_default(),
             }
         };
-        self.seats.iter().zip(changes).map(shown).collect()
+        self.seats.iter().zip(changes).enumerate().map(shown).collect()
     }
 
     fn meters(&self) -> Vec<MeterShown> {

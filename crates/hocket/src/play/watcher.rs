@@ -1,4 +1,5 @@
-//! The thread beside the leader: explains late blocks, makes plug-ins anew that ask for it, and tells how it goes.
+//! The thread beside the leader: explains late blocks, makes plug-ins anew that ask for it, reports plug-ins that spoil the
+//! sound, and tells how it goes.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -6,7 +7,10 @@ use std::time::{Duration, Instant};
 use hocket_engine::{Cause, FlightDrain, FlightLog};
 use indicatif::ProgressBar;
 
+use super::blame::{Blame, Faults};
 use super::live::Live;
+use super::session_log::SessionLog;
+use crate::plugin::watched::News;
 use crate::restarts::Restarts;
 
 /// How often it looks. Counters are read as often, so this is how closely they enclose a late block.
@@ -41,28 +45,50 @@ impl Causes {
     }
 }
 
-/// Looks until the run has ended; returns what was found out, and what cannot be seen here.
+/// What the watcher has found out in all.
+pub(super) struct Watched {
+    pub log: FlightLog,
+    /// What cannot be seen here.
+    pub limits: Vec<String>,
+    pub faults: Faults,
+    /// What is written of it; `None`: no file was asked for.
+    pub session_log: Option<SessionLog>,
+}
+
+/// Looks until the run has ended.
 pub(super) fn watch(
     mut drain: FlightDrain,
     live: &Live,
     (causes, mut restarts): (&Causes, Restarts),
+    (mut blame, mut session_log): (Blame, Option<SessionLog>),
     bar: ProgressBar,
-) -> (FlightLog, Vec<String>) {
+) -> Watched {
     let (mut log, mut limits) = (FlightLog::new(EXPLANATIONS), None);
+    let mut explain = |drain: &mut FlightDrain, log: &mut FlightLog, ends| {
+        let flights = drain.collect();
+        blame.learn(&flights);
+        blame.look(ends, |incident, whose, explained| {
+            session_log.iter_mut().for_each(|log| log.incident(incident, whose, explained));
+        });
+        log.add(flights);
+    };
+    let mut news = News::default();
     while !live.has_ended() {
         if let Some(leader) = live.leader().filter(|_| limits.is_none()) {
             limits = Some(drain.watch(leader, SWITCH_RING_BYTES));
         }
         pause(live, limits.is_some());
-        log.add(drain.collect());
+        explain(&mut drain, &mut log, false);
         restarts.look();
+        news.look();
         causes.note(&log);
         tell(&bar, live);
     }
     // What was handed over between the last look and the end.
-    log.add(drain.collect());
+    explain(&mut drain, &mut log, true);
     bar.finish_and_clear();
-    (log, limits.unwrap_or_default())
+    let faults = blame.faults().clone();
+    Watched { log, limits: limits.unwrap_or_default(), faults, session_log }
 }
 
 /// A look's time, or less where the run ends or the leader has just come.

@@ -56,12 +56,12 @@ fn system_calls() -> Result<SystemCalls, String> {
     use hocket_engine::sentry;
     sentry::available()?;
     let during = |call: &mut dyn FnMut()| {
-        let _watch = sentry::Watch::begin();
+        let _watch = sentry::SentryWatch::begin();
         call();
     };
     let take = || {
         let report = sentry::take_report();
-        report.violations.iter().map(|violation| violation.name().to_string()).collect()
+        report.forbidden.iter().map(|call| call.name().to_string()).collect()
     };
     Ok(SystemCalls { during, take })
 }

@@ -11,6 +11,7 @@ use hocket_plugins::isolate::Isolation;
 use hocket_plugins::{Catalog, Description, Param, PresetValues, Wanted};
 
 use super::isolated::Isolated;
+use super::watched::Watching;
 
 /// Operations per frame that a plug-in is taken to need, until it is measured: those of an equaliser.
 const GUESSED_COST: f64 = 200.0;
@@ -26,6 +27,8 @@ pub(crate) struct Plugins {
     latencies: Mutex<HashMap<u64, u32>>,
     /// Which run in processes of their own.
     pub(super) isolated: Isolated,
+    /// What watches the others.
+    pub(super) watched: Watching,
 }
 
 impl Plugins {
@@ -92,7 +95,11 @@ impl EffectSource for Plugins {
     }
 
     fn build(&self, effect: &Effect, rate_hz: u32) -> Result<Box<dyn Processor>, String> {
-        self.build_with(effect, rate_hz, self.isolated.of(effect).as_ref())
+        let isolation = self.isolated.of(effect);
+        let built = self.build_with(effect, rate_hz, isolation.as_ref())?;
+        let title = self.find(&effect.kind).map_or("", |plugin| plugin.title.as_str());
+        // A process of its own is watched by the thread beside it.
+        Ok(if isolation.is_some() { built } else { self.watched.over(built, title, rate_hz) })
     }
 
     fn preset(&self, kind: &str, name: &str) -> Result<Preset, String> {

@@ -61,6 +61,7 @@ impl Prepared {
         opened.feed(&args.input)?;
         let isolated = (Pace::Offline, args.frames, None);
         crate::plugin::isolated::set_up(&args.isolate, opened.session(), isolated)?;
+        crate::plugin::watched::set_up(args.plugin_faults.into(), Pace::Offline);
         let takes = match recording {
             Recording::Armed => takes::wanted(&[], opened.session())?,
             Recording::Nothing => {

@@ -154,7 +154,9 @@ impl Collector {
         let tids = self.drain.tids();
         let neighbours = flight.before.iter().chain(&flight.after).map(|it| (&it.times, &it.trace));
         for (times, trace) in neighbours.chain([(&flight.times, &flight.evidence.trace)]) {
-            self.run.set_others(trace.block, system.during(times.signaled_ns, trace, &tids));
+            let surroundings = system.during(times.signaled_ns, trace, &tids);
+            self.spans += surroundings.pieces();
+            self.run.surround(trace.block, surroundings);
         }
     }
 }

@@ -1,4 +1,5 @@
-//! `hocket trace --from`: what another tool has recorded, of the scheduler or of an audio server's cycles.
+//! `hocket trace --from`: what another tool has recorded, of the scheduler or of an audio server's cycles, and earlier traces
+//! of Hocket.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, stdin};
@@ -6,8 +7,10 @@ use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
 use hocket_trace::cycles::{self, Named, Profiler};
-use hocket_trace::sched_text::{self, Choice};
-use hocket_trace::system::AboutSystem;
+use hocket_trace::read;
+use hocket_trace::run::RunTrace;
+use hocket_trace::sched_text::{self, Choice, ReadError};
+use hocket_trace::system::{AboutSystem, SystemTrace};
 use hocket_trace::write;
 
 use super::format::Format;
@@ -17,41 +20,38 @@ use crate::failure::{Exit, Failure};
 use crate::files::Files;
 use crate::output::{note, print};
 
+/// What a file has.
+enum Found {
+    /// Blocks of an engine or of an audio server.
+    Run(RunTrace),
+    /// Threads of a program.
+    System(SystemTrace),
+}
+
 /// Runs the command.
 ///
 /// # Errors
-/// [`Failure`]: the file cannot be read, is none of those that are read, or has none of the chosen threads.
-pub(super) fn run(args: &TraceArgs, from: &Path, format: Format) -> Result<Exit, Failure> {
-    let refused = |why: &dyn std::fmt::Display| {
-        Failure::bad_input(format!("--from {}: {why}", from.display()))
-    };
+/// [`Failure`]: a file cannot be read, is none of those that are read, or has none of the chosen threads.
+pub(super) fn run(args: &TraceArgs, format: Format) -> Result<Exit, Failure> {
+    check(args, format)?;
     let mut files = Files::new(args.force);
-    if from != Path::new("-") {
-        files.reads("--from", from);
-    }
+    let named = args.from.iter().filter(|from| !is_stdin(from));
+    named.for_each(|from| files.reads("--from", from));
     files.writes("--output", &args.output, kind(format))?;
-    let mut text = open(from).map_err(|why| refused(&why))?;
     let stop = crate::interrupt::flag()?;
     // Relaxed: the flag publishes nothing.
     let stopped = || stop.load(Relaxed);
     let choice = Choice { threads: args.threads.clone(), with_children: args.children };
-    let beginning = text.fill_buf().map_err(|why| refused(&why))?;
-    let (summary, bytes) = match Profiler::of(beginning) {
-        None => {
-            let about = about(from, &choice);
-            let system = sched_text::read(text, about, &choice, stopped);
-            let system = system.map_err(|why| refused(&why))?;
-            (write::system_summary(&system), format.bytes_of_system(&system))
-        }
-        Some(_) if choice != Choice::default() => {
-            return Err(refused(
-                &"this file has clients and no threads; leave out --threads and --children",
-            ));
-        }
-        Some(profiler) => {
-            let named = Named { hocket: env!("CARGO_PKG_VERSION").into(), session: name(from) };
-            let run = cycles::read(text, profiler, named, stopped).map_err(|why| refused(&why))?;
-            (super::summary(&run), format.bytes(&[run]))
+    let mut found = Vec::new();
+    for from in &args.from {
+        found.push(one(from, &choice, &stopped)?);
+    }
+    let (summary, bytes) = match &found[..] {
+        [Found::System(system)] => (write::system_summary(system), format.bytes_of_system(system)),
+        _ => {
+            let runs = runs(found, &args.from)?;
+            let summary = runs.iter().map(super::summary).collect::<Vec<_>>().concat();
+            (summary, format.bytes(&runs))
         }
     };
     files.make_folders()?;
@@ -62,13 +62,78 @@ pub(super) fn run(args: &TraceArgs, from: &Path, format: Format) -> Result<Exit,
     Ok(if stopped() { Exit::Interrupted } else { Exit::Done })
 }
 
+/// Two at most, on a page, and not the same one.
+fn check(args: &TraceArgs, format: Format) -> Result<(), Failure> {
+    let why = match &args.from[..] {
+        [_] => return Ok(()),
+        [one, other] if one == other => {
+            format!("--from {} is given twice; name two files that differ", one.display())
+        }
+        [_, _] if format != Format::Page => {
+            "--from is given twice, and only a page shows two traces; name a file that ends in .html, or one --from".into()
+        }
+        [_, _] => return Ok(()),
+        more => format!("--from is given {} times, and a page shows two traces", more.len()),
+    };
+    Err(Failure::bad_input(why))
+}
+
+/// All of them have blocks, or they do not fit on one page.
+fn runs(found: Vec<Found>, from: &[impl AsRef<Path>]) -> Result<Vec<RunTrace>, Failure> {
+    let run = |(found, from): (Found, &_)| match found {
+        Found::Run(run) => Ok(run),
+        Found::System(_) => Err(refused(
+            AsRef::<Path>::as_ref(from),
+            &"this file has threads and no blocks, so it has a page to itself; leave out the other --from",
+        )),
+    };
+    found.into_iter().zip(from).map(run).collect()
+}
+
+fn one(from: &Path, choice: &Choice, stopped: &impl Fn() -> bool) -> Result<Found, Failure> {
+    let refused = |why: &dyn std::fmt::Display| refused(from, why);
+    let mut text = open(from).map_err(|why| refused(&why))?;
+    let beginning = text.fill_buf().map_err(|why| refused(&why))?;
+    let (is_own, profiler) = (read::is_own(beginning), Profiler::of(beginning));
+    if !is_own && profiler.is_none() {
+        let system = sched_text::read(text, about(from, choice), choice, stopped);
+        return system.map(Found::System).map_err(|why| refused(&why));
+    }
+    if *choice != Choice::default() {
+        return Err(refused(&if is_own {
+            "this file is a trace of a session; leave out --threads and --children"
+        } else {
+            "this file has clients and no threads; leave out --threads and --children"
+        }));
+    }
+    let run = match profiler {
+        None => read::read(text, name(from), stopped),
+        Some(profiler) => {
+            let named = Named { hocket: env!("CARGO_PKG_VERSION").into(), session: name(from) };
+            cycles::read(text, profiler, named, stopped)
+        }
+    };
+    run.map(Found::Run).map_err(|why| match why {
+        ReadError::Stopped => Failure::interrupted(),
+        why => refused(&why),
+    })
+}
+
+fn refused(from: &Path, why: &dyn std::fmt::Display) -> Failure {
+    Failure::bad_input(format!("--from {}: {why}", from.display()))
+}
+
 fn open(from: &Path) -> std::io::Result<Box<dyn BufRead>> {
     /// Lines have some 200 bytes.
     const HELD_BYTES: usize = 1 << 16;
-    Ok(match from == Path::new("-") {
+    Ok(match is_stdin(from) {
         true => Box::new(stdin().lock()),
         false => Box::new(BufReader::with_capacity(HELD_BYTES, File::open(from)?)),
     })
+}
+
+fn is_stdin(from: &Path) -> bool {
+    from == Path::new("-")
 }
 
 fn about(from: &Path, choice: &Choice) -> AboutSystem {
@@ -85,7 +150,7 @@ fn about(from: &Path, choice: &Choice) -> AboutSystem {
 }
 
 fn name(from: &Path) -> String {
-    match from == Path::new("-") {
+    match is_stdin(from) {
         true => "standard input".into(),
         false => from.file_name().unwrap_or(from.as_os_str()).to_string_lossy().into_owned(),
     }

@@ -3,8 +3,7 @@
 use hocket_machine::clock::monotonic_ns;
 use hocket_machine::switches::system::{Happened as Told, SystemEvent, SystemWatch};
 use hocket_trace::BlockTrace;
-use hocket_trace::switches::Switches;
-use hocket_trace::system::{Happened, KernelEvent, Recent};
+use hocket_trace::system::{Happened, KernelEvent, Recent, Surroundings};
 
 /// The same event in the words of traces.
 pub(super) fn event(event: &SystemEvent) -> KernelEvent {
@@ -37,10 +36,11 @@ pub(super) struct Beside {
 }
 
 impl Beside {
-    /// `None` if the system does not allow it; `limits` says why.
-    pub(super) fn start(limits: &mut Vec<String>) -> Option<Beside> {
-        match SystemWatch::start(false) {
+    /// `None` if the system does not allow it; `limits` says why, and what else cannot be seen.
+    pub(super) fn start(interrupts: bool, limits: &mut Vec<String>) -> Option<Beside> {
+        match SystemWatch::start(interrupts) {
             Ok(watch) => {
+                limits.extend(watch.limits().iter().map(|limit| format!("--system: {limit}")));
                 let recent = Recent::new(watch.cpus(), monotonic_ns() as i64);
                 Some(Beside { watch, recent, events: Vec::new() })
             }
@@ -57,11 +57,11 @@ impl Beside {
         self.events.drain(..).for_each(|told| self.recent.add(&event(&told)));
     }
 
-    /// Who else ran during a block that was planned for `start_ns`, until its end or its deadline.
-    pub(super) fn during(&self, start_ns: u64, trace: &BlockTrace, tids: &[i32]) -> Vec<Switches> {
+    /// What the CPUs did during a block that was planned for `start_ns`, until its end or its deadline.
+    pub(super) fn during(&self, start_ns: u64, trace: &BlockTrace, tids: &[i32]) -> Surroundings {
         let start_ns = start_ns as i64;
         let end_ns = start_ns.saturating_add(trace.finished_ns.max(trace.deadline_ns));
         let name = |tid| self.watch.name_of(tid).map(str::to_owned);
-        self.recent.others(&(start_ns..end_ns), tids, name)
+        self.recent.during(&(start_ns..end_ns), tids, name)
     }
 }

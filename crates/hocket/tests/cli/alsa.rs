@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::{Ran, example, hocket, one_track, root, session};
+use crate::support::{Ran, example, hocket, one_track, root, session, write_wav};
 
 const RATE_HZ: u32 = 48_000;
 
@@ -136,37 +136,12 @@ fn what_a_card_records_comes_into_the_session() {
         .flat_map(f32::to_le_bytes)
         .collect();
     std::fs::write(alsa.path("in.raw"), bytes).unwrap();
-    write_wav(Path::new(&wav), &audio.channels[0]);
+    write_wav(Path::new(&wav), RATE_HZ, &audio.channels[0]);
     let play = ["play", &file, "--device", "alsa:kept", "--length", "1", "--frames", "256"];
     let told = json(&alsa.run(&[&play[..], &["--json"]].concat()), 0);
     assert_eq!(told["latency"]["in_frames"], 256);
     let arg = format!("mic={wav}");
     check_same_bits(&alsa.kept(), &rendered(&[&file, "--length", "1", "--input", &arg]), 256);
-}
-
-/// Stereo, both sides the same, 32-bit floats.
-fn write_wav(path: &Path, samples: &[f32]) {
-    let mut bytes = Vec::new();
-    let data = samples.len() as u32 * 8;
-    bytes.extend(b"RIFF");
-    bytes.extend((36 + data).to_le_bytes());
-    bytes.extend(b"WAVEfmt ");
-    bytes.extend(16u32.to_le_bytes());
-    for word in [3u16, 2] {
-        bytes.extend(word.to_le_bytes());
-    }
-    bytes.extend(RATE_HZ.to_le_bytes());
-    bytes.extend((RATE_HZ * 8).to_le_bytes());
-    for word in [8u16, 32] {
-        bytes.extend(word.to_le_bytes());
-    }
-    bytes.extend(b"data");
-    bytes.extend(data.to_le_bytes());
-    samples.iter().for_each(|sample| {
-        bytes.extend(sample.to_le_bytes());
-        bytes.extend(sample.to_le_bytes());
-    });
-    std::fs::write(path, bytes).unwrap();
 }
 
 #[test]

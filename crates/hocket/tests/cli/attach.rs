@@ -279,6 +279,49 @@ fn the_rest_of_the_machine_stands_beside_every_block() {
     }));
 }
 
+/// The leader wakes the workers, or is woken up itself by the timer for which it sleeps.
+#[test]
+fn who_woke_whom_and_interrupts_stand_beside_blocks() {
+    const TEST: &str = "who_woke_whom_and_interrupts_stand_beside_blocks";
+    let folder = tempfile::tempdir().unwrap();
+    let session = example("band.toml");
+    let session = session.to_str().unwrap();
+    for ending in ["json", "txt", "html", "pftrace"] {
+        let file = folder.path().join(format!("a.{ending}")).display().to_string();
+        let args = ["trace", session, "--blocks", "600", "--system", "--interrupts", "-o", &file];
+        let ran = run(&args);
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        if ran.out.contains("--system: ") {
+            println!("SKIPPED {TEST}: {}", ran.out);
+            return;
+        }
+        let bytes = std::fs::read(&file).unwrap();
+        let has = |mark: &str| bytes.windows(mark.len()).any(|part| part == mark.as_bytes());
+        match ending {
+            "json" => {
+                let all: Value = serde_json::from_slice(&bytes).unwrap();
+                let events = all["traceEvents"].as_array().unwrap();
+                let of = |cat: &str| events.iter().filter(|it| it["cat"] == cat).count();
+                assert!(of("woken") > 0 && of("interrupt") > 0, "{}", ran.out);
+                let woken = events.iter().find(|event| event["cat"] == "woken").unwrap();
+                let by = woken["args"]["detail"].as_str().unwrap();
+                assert!(by.starts_with("by "), "{woken}");
+            }
+            "txt" => assert!(has("  woken on CPU ") && has("irq ") && has(", by ")),
+            // Timers of the processor put work off without being an interrupt that the kernel names.
+            "html" => assert!(has(" woken by ") && has("interrupts\",")),
+            _ => assert!(has("woken: ") && has("by an interrupt")),
+        }
+    }
+}
+
+#[test]
+fn interrupts_are_for_watches_of_all_cpus_only() {
+    let (_folder, session) = one_track("");
+    let args = ["trace", &session, "--interrupts", "-o", "a.json"];
+    check_refused(&args, 2, &["--attach", "--system"]);
+}
+
 #[test]
 fn a_refused_watch_of_the_system_leaves_the_session() {
     let (_folder, session) = one_track("");

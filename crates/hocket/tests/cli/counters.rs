@@ -67,3 +67,48 @@ fn the_doctor_says_what_can_be_counted_or_why_not() {
     let is_known = line.starts_with("ok") && line.contains("can be counted");
     assert!(is_known || line.starts_with("unknown"), "{line}");
 }
+
+const BY_KIND: &str = "Counted by kind of node";
+
+/// The nodes of a session by kind. The kernel's own events are counted on every machine that allows it.
+#[test]
+fn a_bench_counts_the_nodes_of_the_session_by_kind_or_says_why_not() {
+    let (folder, file) = one_track("");
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (record, page) = (at("r.json"), at("r.html"));
+    // As many turns as there are groups, on every kind of core.
+    let mut args = vec!["bench", &file, "--blocks", "160", "--blocks-per-round", "20"];
+    args.extend(["--starts", "2", "--policy", "off,all", "--disturb", "none"]);
+    args.push("--counters-per-kind");
+    let ran = run(&[&args[..], &["--record", &record, "--report", &page]].concat());
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.out.contains(HEADING), "{}", ran.out);
+
+    let measured = BenchRecord::read(&record).unwrap();
+    for variant in &measured.variants {
+        assert_eq!(variant.blocks(), 160, "{}", variant.name);
+        let counted = variant.counted.as_ref().expect("asked for");
+        assert!(counted.per_kind);
+        // What the kernel counts makes no ratios, so no table of ratios has it.
+        assert!(counted.groups.iter().all(|group| group.core != "software"));
+        if counted.kinds.is_empty() {
+            assert!(!counted.limits.is_empty(), "{counted:?}");
+            println!("SKIPPED counts by kind: {}", counted.limits.join("; "));
+            continue;
+        }
+        for kind in ["play", "fader", "sums"] {
+            let found = counted.kinds.iter().find(|it| it.kind == kind).expect(kind);
+            assert!(found.readings > 0 && found.nodes >= found.readings, "{found:?}");
+        }
+        for reading in &counted.readings {
+            let of_group = counted.kinds.iter().filter(|it| it.group == reading.group);
+            assert!(of_group.map(|it| it.readings).sum::<u64>() >= reading.readings, "{counted:?}");
+        }
+        assert!(ran.out.contains("A reading of the"), "{}", ran.out);
+    }
+    let counted = measured.variants.iter().filter_map(|variant| variant.counted.as_ref());
+    let tables = counted.filter(|counted| !counted.kinds.is_empty()).count();
+    assert_eq!(ran.out.matches(BY_KIND).count(), tables, "{}", ran.out);
+    let page = std::fs::read_to_string(&page).unwrap();
+    assert_eq!(page.contains(BY_KIND), tables > 0);
+}

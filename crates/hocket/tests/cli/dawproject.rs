@@ -7,7 +7,7 @@ use std::process::Command;
 use hocket_lab::record::BenchRecord;
 
 use crate::plugins::Machine;
-use crate::support::{check_refused, example, files, run, session};
+use crate::support::{check_refused, example, files, run, session, write_wav};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
@@ -344,6 +344,43 @@ fn a_fader_of_a_project_follows_its_line_as_fast_as_faders_do() {
         "csound-volume-automation-110bpm: largest difference {difference:e}, of which smoothing explains {bound:e}"
     );
     assert!(difference <= bound, "{difference:e} {bound:e}");
+}
+
+/// A loud wave between two quiet ones. The levels are far from the threshold, so that the first and the last sample that
+/// reach it say it all: the gate opens with one, holds behind the other, and then closes.
+#[test]
+fn a_noise_gate_of_a_project_is_its_formula() {
+    const RATE_HZ: u32 = 48_000;
+    let (threshold_db, range_db, attack_s, release_s, hold_s) =
+        (-30.0f64, -50.0, 0.005, 0.06, 0.02);
+    let level = |n: usize| if (4800..12_000).contains(&n) { 0.5 } else { 0.01 };
+    let wave = |n: usize| (std::f64::consts::TAU * 220.0 * n as f64 / f64::from(RATE_HZ)).sin();
+    let samples: Vec<f32> = (0..28_800).map(|n| (level(n) * wave(n)) as f32).collect();
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("in.wav");
+    write_wav(&input, RATE_HZ, &samples);
+    let device = format!(
+        "<NoiseGate deviceName=\"Gate\" deviceRole=\"audioFX\"><Attack unit=\"seconds\" value=\"{attack_s}\"/>\
+         <Range unit=\"decibel\" value=\"{range_db}\"/><Ratio unit=\"percent\" value=\"100\"/>\
+         <Release unit=\"seconds\" value=\"{release_s}\"/><Threshold unit=\"decibel\" value=\"{threshold_db}\"/></NoiseGate>"
+    );
+    let (_folder, out) = rendered(&one_track(&device, ""), &input, "0.5");
+    let out = decoded(&out);
+    let reaches = |sample: &f32| 20.0 * f64::from(sample.abs()).log10() >= threshold_db;
+    let first = samples.iter().position(reaches).unwrap() as f64;
+    let last = samples.iter().rposition(reaches).unwrap() as f64;
+    let frames = |seconds: f64| seconds * f64::from(RATE_HZ);
+    let mut worst = 0.0f64;
+    for n in 0..24_000 {
+        let opened = ((n as f64 - first + 1.0) / frames(attack_s)).clamp(0.0, 1.0);
+        let closed = ((n as f64 - last - frames(hold_s)) / frames(release_s)).clamp(0.0, 1.0);
+        let gain = 10f64.powf(range_db * (1.0 - opened + closed) / 20.0);
+        for row in &out.channels {
+            worst = worst.max((f64::from(row[n]) - gain * f64::from(samples[n])).abs());
+        }
+    }
+    println!("a noise gate: largest difference {worst:e}");
+    assert!(worst <= 1e-6, "{worst:e}");
 }
 
 /// Renders a project directly and after `session convert`, with one worker and with two: all have the same bytes. Gives the

@@ -8,7 +8,7 @@ use hocket_media::decode;
 use serde_json::Value;
 
 use crate::streamed::{Stage, every_kind_of_clip};
-use crate::support::{check_refused, files, hocket, one_track, run};
+use crate::support::{check_refused, files, hocket, in_small_file_system, one_track, run};
 
 fn text(path: &Path) -> &str {
     path.to_str().unwrap()
@@ -208,6 +208,42 @@ fn a_disk_that_is_full_ends_the_take_and_is_told_with_exit_code_3() {
     // What fits is a valid file.
     let kept = decode(&take).unwrap();
     assert!(kept.frames() > 0 && kept.warnings.is_empty(), "{:?}", kept.warnings);
+}
+
+/// A file system of 300 KiB in a namespace of its own. What fits is what a render has there, to the bit.
+#[test]
+fn a_full_file_system_ends_the_take_alone_and_what_was_written_is_intact() {
+    const NAME: &str = "a_full_file_system_ends_the_take_alone_and_what_was_written_is_intact";
+    let (folder, file) = one_track("");
+    let (full, kept) = (folder.path().join("full"), folder.path().join("kept.wav"));
+    let render = folder.path().join("render.wav");
+    std::fs::create_dir(&full).unwrap();
+    let play = format!(
+        "'{}' play '{file}' --length 2 --json --take master='{full}/take.wav'; code=$?; \
+         cp '{full}/take.wav' '{kept}'; exit $code",
+        env!("CARGO_BIN_EXE_hocket"),
+        full = text(&full),
+        kept = text(&kept),
+    );
+    let Some(ran) = in_small_file_system(300, &full, &play) else {
+        return println!("SKIPPED {NAME}: no mount in a namespace of its own here");
+    };
+    assert_eq!(ran.code, Some(3), "{}\n{}", ran.out, ran.err);
+    let told: Value = serde_json::from_str(&ran.out).unwrap();
+    let take = &told["takes"][0];
+    let error = take["error"].as_str().unwrap();
+    assert!(error.contains("take.wav") && error.contains("free some space"), "{error}");
+    assert!(told["frames_played"].as_u64().unwrap() >= 88_200, "the song goes on");
+
+    let args = ["render", &file, "-o", text(&render), "--format", "32f", "--length", "2"];
+    assert_eq!(run(&args).code, Some(0));
+    let (kept, render) = (bits(&kept), bits(&render));
+    let frames = kept[0].len();
+    assert_eq!(take["frames"], frames as u64);
+    assert!(frames > 10_000 && frames < 88_200, "{frames}");
+    for (kept, render) in kept.iter().zip(&render) {
+        assert!(kept[..] == render[..frames]);
+    }
 }
 
 #[test]

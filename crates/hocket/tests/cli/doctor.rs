@@ -41,6 +41,8 @@ fn wake_ups_are_measured_as_an_ordinary_thread_and_as_the_best_one() {
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     let line = ran.out.lines().find(|line| line.contains("wake-ups: measured now")).unwrap();
     assert!(line.contains("an ordinary thread woke ") && line.contains("µs at p99"), "{line}");
+    let line = ran.out.lines().find(|line| line.contains("timers: ")).unwrap();
+    assert!(line.contains("resolution") && line.contains("µs late at p50, "), "{line}");
     let last = ran.out.lines().last().unwrap();
     assert!(last.contains("problem"), "{last}");
 }
@@ -51,6 +53,8 @@ fn what_is_not_measured_is_unknown_and_never_good() {
     let all = value["findings"].as_array().unwrap();
     let wake_ups = all.iter().find(|finding| finding["check"] == "wake-ups").unwrap();
     assert_eq!((&wake_ups["verdict"], &value["wake_ups"]), (&"unknown".into(), &Value::Null));
+    let timers = all.iter().find(|finding| finding["check"] == "timers").unwrap();
+    assert!(["unknown", "problem"].contains(&timers["verdict"].as_str().unwrap()), "{timers}");
 }
 
 #[test]

@@ -83,12 +83,16 @@ fn a_file_that_is_none_is_refused_with_its_remedy() {
 }
 
 #[test]
-fn a_trace_of_our_own_is_not_read_again() {
+fn of_our_own_traces_only_events_of_sessions_are_read_again() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).display().to_string();
     for (name, recorded) in [("perf.txt", PERF), ("pw.json", PIPEWIRE)] {
         std::fs::write(at(name), recorded).unwrap();
         for ending in ["html", "txt", "json", "pftrace"] {
+            // two_traces.rs reads the others.
+            if (name, ending) == ("pw.json", "json") {
+                continue;
+            }
             let own = at(&format!("own.{ending}"));
             let ran = run(&["trace", "--from", &at(name), "-o", &own]);
             assert_eq!(ran.code, Some(0), "{}", ran.err);
@@ -98,7 +102,7 @@ fn a_trace_of_our_own_is_not_read_again() {
                 (_, "perf.txt") => "a trace of format hocket-threads/1",
                 _ => "a trace of format hocket-trace/1",
             };
-            check_refused(&again, 2, &[&own, which, "ui.perfetto.dev", "--schedule"]);
+            check_refused(&again, 2, &[&own, which, "ui.perfetto.dev", "-o trace.json"]);
         }
     }
     assert!(!std::path::Path::new(&at("again.html")).exists());

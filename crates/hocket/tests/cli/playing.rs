@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{check_refused, example, one_track, run, session};
+use crate::support::{check_refused, example, in_small_file_system, one_track, run, session};
 
 fn json(args: &[&str]) -> (Option<i32>, Value) {
     let ran = run(args);
@@ -35,6 +35,8 @@ fn what_is_told_as_json_adds_up() {
         let causes = told["causes"].as_object().unwrap().values();
         let explained: u64 = causes.map(|count| count.as_u64().unwrap()).sum();
         assert_eq!(number("late"), explained + number("unexplained"));
+        let whose = told["whose"].as_object().unwrap().values();
+        assert_eq!(number("misses"), whose.map(|count| count.as_u64().unwrap()).sum::<u64>());
         for times in ["ready_ns", "duration_ns", "lateness_ns"] {
             let of = |key: &str| told[times][key].as_u64().unwrap();
             assert!(of("p50") <= of("p99") && of("p99") <= of("max"), "{told:#}");
@@ -48,11 +50,7 @@ fn what_is_told_as_json_adds_up() {
 
 #[test]
 fn misses_are_explained_and_give_exit_code_1_where_asked_for() {
-    // A frame lasts 5 us: nobody wakes up in that time.
-    let (_folder, file) = session(
-        "[session]\nsample_rate_hz = 44100\nresample = true\n\n[[track]]\nname = \"one\"\n\
-         clip = [{ file = \"loop.flac\" }]\n",
-    );
+    let (_folder, file) = hopeless();
     let hopeless = ["--frames", "1", "--rate", "192000", "--length", "0.02"];
     let mut args = vec!["play", &file, "--json"];
     args.extend(hopeless);
@@ -64,6 +62,133 @@ fn misses_are_explained_and_give_exit_code_1_where_asked_for() {
     let explained = told["explanations"].as_array().unwrap();
     assert!(!explained.is_empty(), "{told:#}");
     assert!(explained.iter().all(|one| one["text"].as_str().unwrap().contains("too late: ")));
+}
+
+/// A session that nobody can play in time, because a frame lasts 5 µs.
+fn hopeless() -> (tempfile::TempDir, String) {
+    session(
+        "[session]\nsample_rate_hz = 44100\nresample = true\n\n[[track]]\nname = \"one\"\n\
+         clip = [{ file = \"loop.flac\" }]\n",
+    )
+}
+
+fn lines(path: &std::path::Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(path).unwrap();
+    assert!(text.ends_with('\n'), "the last line is whole");
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn a_log_has_a_line_for_each_miss_and_the_counts_at_its_end() {
+    let (folder, file) = hopeless();
+    let log = folder.path().join("log.jsonl");
+    let path = log.to_str().unwrap();
+    let args = ["play", &file, "--json", "--frames", "1", "--rate", "192000", "--length", "0.01"];
+    let (code, told) = json(&[&args[..], &["--log", path]].concat());
+    assert_eq!(code, Some(0));
+    let lines = lines(&log);
+    let (first, last) = (&lines[0], lines.last().unwrap());
+    assert_eq!((&first["format"], &first["event"]), (&"hocket-play-log/1".into(), &"start".into()));
+    assert_eq!((&first["device"], &first["frames"]), (&"virtual".into(), &1.into()));
+    assert_eq!(
+        (&first["rate_hz"], &first["hocket"]),
+        (&192_000.into(), &env!("CARGO_PKG_VERSION").into())
+    );
+    assert!(first["schedule"].is_string() && first["sibling"].is_string(), "{first}");
+
+    assert_eq!(last["event"], "end");
+    for key in ["blocks", "misses", "late", "skipped", "whose", "causes", "xruns", "unexplained"] {
+        assert_eq!(last[key], told[key], "{key}");
+    }
+    let incidents = &lines[1..lines.len() - 1];
+    let of = |line: &Value, key: &str| line[key].as_u64().unwrap();
+    assert_eq!((of(last, "lines_left_out"), of(last, "incidents_lost")), (0, 0));
+    let late = incidents.iter().filter(|line| line["event"] == "late");
+    assert_eq!(late.count() as u64, of(last, "late"));
+    let skipped: u64 = incidents.iter().map(|line| of(line, "skipped_periods")).sum();
+    assert_eq!(skipped, of(last, "skipped"));
+    assert!(of(last, "late") > 0, "{last}");
+    for party in ["ours", "server", "machine", "unknown"] {
+        let its = incidents.iter().filter(|line| line["whose"] == party);
+        let misses =
+            its.map(|line| u64::from(line["event"] == "late") + of(line, "skipped_periods"));
+        assert_eq!(misses.sum::<u64>(), of(&last["whose"], party), "{party}");
+    }
+    for line in incidents.iter().filter(|line| line["event"] == "late") {
+        // A frame lasts 5208 ns; each that has begun counts.
+        let (ns, frames) = (of(line, "late_ns"), of(line, "late_frames"));
+        assert_eq!(frames, (ns * 192_000).div_ceil(1_000_000_000), "{line}");
+        assert!(line["at"].as_str().unwrap().ends_with('Z') && line["after_s"].is_number());
+        assert_eq!(line["cause"].is_null(), line["text"].is_null(), "{line}");
+    }
+    let explained = incidents.iter().filter(|line| line["text"].is_string());
+    assert!(explained.clone().count() > 0, "nothing is explained");
+    assert!(explained.clone().all(|line| line["text"].as_str().unwrap().contains("too late: ")));
+}
+
+#[test]
+fn a_log_replaces_nothing_unless_it_is_forced_to() {
+    let (folder, file) = one_track("");
+    let log = folder.path().join("log.jsonl");
+    let args = ["play", &file, "--length", "0.1", "--log", log.to_str().unwrap()];
+    assert_eq!(run(&args).code, Some(0));
+    let before = std::fs::read(&log).unwrap();
+    check_refused(&args, 2, &["--log", "log.jsonl", "there is a file already", "--force"]);
+    assert_eq!(std::fs::read(&log).unwrap(), before);
+    let forced = run(&[&args[..], &["--force"]].concat());
+    assert_eq!(forced.code, Some(0), "{}", forced.err);
+    let lines = lines(&log);
+    assert_eq!(
+        (&lines[0]["event"], &lines.last().unwrap()["event"]),
+        (&"start".into(), &"end".into())
+    );
+    check_refused(&["play", &file, "--log", &file], 2, &["--log", "the session", "name another"]);
+    check_refused(&["play", &file, "--force"], 2, &["--log"]);
+    let nowhere = folder.path().join("no/log.jsonl");
+    check_refused(
+        &["play", &file, "--log", nowhere.to_str().unwrap()],
+        3,
+        &["--log", "no such folder"],
+    );
+}
+
+#[test]
+fn a_log_on_a_full_disk_is_told_once_and_the_session_plays_on() {
+    let (_folder, file) = hopeless();
+    let args = ["play", &file, "--json", "--frames", "1", "--rate", "192000", "--length", "0.01"];
+    let ran = run(&[&args[..], &["--log", "/dev/full"]].concat());
+    assert_eq!(ran.code, Some(3), "{}", ran.err);
+    let warnings = ran.err.matches("--log /dev/full: cannot be written").count();
+    assert_eq!(warnings, 1, "{}", ran.err);
+    assert!(ran.err.contains("free some space"), "{}", ran.err);
+    let told: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(told["frames_played"], 1_920);
+}
+
+#[test]
+fn a_log_that_fills_the_disk_keeps_every_line_that_is_whole() {
+    const NAME: &str = "a_log_that_fills_the_disk_keeps_every_line_that_is_whole";
+    let (folder, file) = hopeless();
+    let (full, kept) = (folder.path().join("full"), folder.path().join("kept.jsonl"));
+    std::fs::create_dir(&full).unwrap();
+    let play = format!(
+        "'{}' play '{file}' --json --frames 1 --rate 192000 --length 0.01 --log '{full}/log'; code=$?; \
+         cp '{full}/log' '{kept}'; exit $code",
+        env!("CARGO_BIN_EXE_hocket"),
+        full = full.display(),
+        kept = kept.display(),
+    );
+    let Some(ran) = in_small_file_system(64, &full, &play) else {
+        return println!("SKIPPED {NAME}: no mount in a namespace of its own here");
+    };
+    assert_eq!(ran.code, Some(3), "{}", ran.err);
+    assert_eq!(ran.err.matches("cannot be written").count(), 1, "{}", ran.err);
+    assert!(ran.err.contains("plays on"), "{}", ran.err);
+    let told: Value = serde_json::from_str(&ran.out).unwrap();
+    let lines = lines(&kept);
+    assert_eq!(lines[0]["event"], "start");
+    let late = lines.iter().filter(|line| line["event"] == "late").count() as u64;
+    assert!(late > 0 && late < told["late"].as_u64().unwrap(), "{late} of {}", told["late"]);
 }
 
 #[test]

@@ -293,6 +293,9 @@ fn the_schema_refuses_damaged_sessions_as_the_reader_does() {
         effect("kind = \"compressor\"\nratio = 2\nkey = \"one\"")
             .replace("one\"\nclip", "two\"\nclip")
             + "[[track]]\nname = \"one\"\n[[track.clip]]\nfile = \"loop.flac\"\n",
+        effect("kind = \"gate\"\nrange_db = -96\nhold_ms = 0\nkey = \"one\"")
+            .replace("one\"\nclip", "two\"\nclip")
+            + "[[track]]\nname = \"one\"\n[[track.clip]]\nfile = \"loop.flac\"\n",
         format!("{track}gain_db = -inf\ncount = \"seats x 2\"\n"),
         format!("{track}[[meter]]\nsignature = \"7/8\"\n"),
         notes("[[0, 1, 60], [0.5, 1e3, 127, 0]]"),
@@ -323,6 +326,7 @@ fn the_schema_refuses_damaged_sessions_as_the_reader_does() {
         effect("kind = \"compresor\""),
         effect("kind = \"compressor\"\nratio = 0"),
         effect("kind = \"compressor\"\nroom = 0.5"),
+        effect("kind = \"gate\"\nrange_db = 6"),
         effect("kind = \"freeverb\"\nkey = \"one\""),
         lane("[]"),
         lane("[[0]]"),
@@ -344,4 +348,24 @@ fn the_schema_refuses_damaged_sessions_as_the_reader_does() {
         assert_eq!(run(&["check", &file]).code, Some(2), "{wrong}");
         assert!(!accepts(&schema, &wrong), "{wrong}");
     }
+}
+
+#[test]
+fn what_a_gate_cannot_be_is_refused_with_place_and_remedy() {
+    let check = |keys: &str, words: &[&str]| {
+        let (_folder, file) = one_track(&format!("[[track.effect]]\nkind = \"gate\"\n{keys}"));
+        check_refused(&["check", &file], 2, words);
+    };
+    // The keys of the effect begin in line 10.
+    check("threshold_db = 1", &["try.toml:10", "threshold_db = 1", "a number from -80 to 0"]);
+    check("range_db = 60", &["try.toml:10", "range_db = 60", "a number from -96 to 0"]);
+    check("attack_ms = 0", &["try.toml:10", "attack_ms = 0", "a number from 0.05 to 500"]);
+    check("hold_ms = -1", &["try.toml:10", "hold_ms = -1", "a number from 0 to 5000"]);
+    check("release_ms = 0.5", &["try.toml:10", "release_ms = 0.5", "a number from 1 to 5000"]);
+    check("hysteresis_db = 25", &["try.toml:10", "hysteresis_db = 25", "a number from 0 to 24"]);
+    check("ratio = 2", &["try.toml:10", "unknown key 'ratio'"]);
+    check(
+        "[[track.automation]]\neffect = \"gate\"\nparameter = \"hold_ms\"\npoints = [[0, 9000]]",
+        &["try.toml:13", "9000", "5000"],
+    );
 }

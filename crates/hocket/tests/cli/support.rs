@@ -71,6 +71,44 @@ pub fn one_track(more: &str) -> (tempfile::TempDir, String) {
     ))
 }
 
+/// Runs a shell's script with a file system of so many KiB at this folder, in a namespace of its own. `None`: none can be
+/// mounted here.
+pub fn in_small_file_system(kib: u32, folder: &Path, script: &str) -> Option<Ran> {
+    let run = |script: &str| {
+        let mount = format!("mount -t tmpfs -o size={kib}k none \"$1\"");
+        let mut command = Command::new("unshare");
+        command.args(["-rm", "sh", "-c", &format!("{mount} && {script}"), "sh"]).arg(folder);
+        command.env("HOCKET_PROFILE", "none").env("HOCKET_DEVICE", "virtual").output().ok()
+    };
+    run("true").filter(|probe| probe.status.success())?;
+    run(script).map(Ran::from)
+}
+
+/// A WAV file: stereo, both sides the same, 32-bit floats.
+pub fn write_wav(path: &Path, rate_hz: u32, samples: &[f32]) {
+    let mut bytes = Vec::new();
+    let data = samples.len() as u32 * 8;
+    bytes.extend(b"RIFF");
+    bytes.extend((36 + data).to_le_bytes());
+    bytes.extend(b"WAVEfmt ");
+    bytes.extend(16u32.to_le_bytes());
+    for word in [3u16, 2] {
+        bytes.extend(word.to_le_bytes());
+    }
+    bytes.extend(rate_hz.to_le_bytes());
+    bytes.extend((rate_hz * 8).to_le_bytes());
+    for word in [8u16, 32] {
+        bytes.extend(word.to_le_bytes());
+    }
+    bytes.extend(b"data");
+    bytes.extend(data.to_le_bytes());
+    samples.iter().for_each(|sample| {
+        bytes.extend(sample.to_le_bytes());
+        bytes.extend(sample.to_le_bytes());
+    });
+    std::fs::write(path, bytes).unwrap();
+}
+
 /// Names of everything in a folder.
 pub fn files(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(folder)

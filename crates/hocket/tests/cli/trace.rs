@@ -209,7 +209,7 @@ fn googles_classes_read_the_same_as_the_trace_events_say() {
 }
 
 /// A session whose period of 5 µs nobody keeps.
-fn hopeless() -> (tempfile::TempDir, String) {
+pub fn hopeless() -> (tempfile::TempDir, String) {
     session(
         "[session]\nname = \"hopeless\"\nsample_rate_hz = 44100\nresample = true\n\n[[track]]\nname = \"one\"\n\
          clip = [{ file = \"loop.flac\" }]\n",

@@ -13,6 +13,7 @@ mod pty;
 mod sentry;
 mod clock;
 mod hosts;
+mod strangers;
 mod transport;
 
 use std::path::{Path, PathBuf};
@@ -20,10 +21,11 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use jackd::{Mode, Server, send, wait_until};
+use jackd::{Mode, REAL_TIME, Server, may_be_real_time, send, wait_until};
 use serde_json::Value;
 
 const RATE_HZ: u32 = 48_000;
+const PARTIES: [&str; 4] = ["ours", "server", "machine", "unknown"];
 /// A server that nobody starts.
 const NOBODY: &str = "hocket-nobody";
 
@@ -103,6 +105,34 @@ fn check_same_bits(recorded: &[Vec<f32>], rendered: &[Vec<f32>]) {
     }
 }
 
+/// The ports of a strip have what a take of it records.
+#[test]
+fn groups_have_ports_of_their_own() {
+    let _alone = alone();
+    let test = "groups_have_ports_of_their_own";
+    let Some(server) = Server::start(test, RATE_HZ, 128, Mode::WaitsForClients) else { return };
+    let other = server.client("other", (10, 0), 60 * RATE_HZ as usize);
+    let args = ["play", &band(), "--device", "jack", "--connect", "other", "--ports", "groups"];
+    check(&run(&server.name, &[&args[..], &["--length", "3"]].concat()), 0, &["blocks"]);
+    let heard = other.end();
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let takes = [("master", "mix.wav"), ("Drums", "drums.wav"), ("Bass", "bass.wav")];
+    let takes = takes.map(|(name, file)| format!("--take={name}={}", at(file)));
+    let args = ["play", &band(), "--device", "virtual", "--length", "3", "--headless"];
+    let takes: Vec<&str> = takes.iter().map(String::as_str).collect();
+    check(&run(NOBODY, &[&args[..], &takes[..]].concat()), 0, &[]);
+    let begin = first_sound(&heard[..2]) - first_sound(&rendered(RATE_HZ, "3"));
+    // The band's groups are Drums, Bass, Guitars and Keys, and Voices.
+    for (file, first) in [("mix.wav", 0), ("drums.wav", 2), ("bass.wav", 4)] {
+        let written = hocket_media::decode(Path::new(&at(file))).unwrap().channels;
+        let heard: Vec<Vec<f32>> =
+            heard[first..first + 2].iter().map(|row| row[begin..].to_vec()).collect();
+        assert!(written[0].iter().any(|sample| *sample != 0.0), "{file}");
+        check_same_bits(&heard, &written);
+    }
+}
+
 /// Plays three seconds of the band into another client.
 fn plays_what_render_writes(test: &str, rate_hz: u32, frames: u32) {
     let _alone = alone();
@@ -129,6 +159,30 @@ fn another_client_hears_what_render_writes_at_64_frames() {
 #[test]
 fn another_client_hears_what_render_writes_at_256_frames() {
     plays_what_render_writes("another_client_hears_what_render_writes_at_256_frames", RATE_HZ, 256);
+}
+
+/// The leader is the server's thread, and the workers sit just below it.
+#[test]
+fn real_time_threads_of_the_server_play_what_render_writes_at_64_frames() {
+    const TEST: &str = "real_time_threads_of_the_server_play_what_render_writes_at_64_frames";
+    let _alone = alone();
+    if !may_be_real_time() {
+        println!("SKIPPED {TEST}: the system grants no real-time priority of {REAL_TIME}");
+        return;
+    }
+    let Some(server) = Server::start(TEST, RATE_HZ, 64, Mode::RealTime) else { return };
+    let other = server.client("other", (2, 0), 60 * RATE_HZ as usize);
+    let play = ["play", &band(), "--device", "jack", "--connect", "other", "--length", "3"];
+    let output = run(&server.name, &[&play[..], &["--json", "--schedule", "dataflow"]].concat());
+    check(&output, 0, &["latency: out"]);
+    let told = json(&output);
+    let clients = REAL_TIME - 5;
+    for (number, thread) in told["threads"].as_array().unwrap().iter().enumerate() {
+        let priority = if number == 0 { clients } else { clients - 1 };
+        assert_eq!(thread["class_got"], format!("SCHED_FIFO {priority}"), "{told:#}");
+    }
+    assert_eq!(told["workers"], told["threads"].as_array().unwrap().len());
+    check_same_bits(&other.end(), &rendered(RATE_HZ, "3"));
 }
 
 #[test]
@@ -235,12 +289,24 @@ fn a_slow_client_is_told_as_xruns() {
     let Some(server) = Server::start(NAME, RATE_HZ, 256, Mode::Usual) else { return };
     let other = server.client("other", (1, 0), 0);
     other.sleep_in_cycles(Duration::from_millis(40));
-    let output =
-        run(&server.name, &["play", &band(), "--device", "jack", "--length", "0.5", "--json"]);
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log.jsonl");
+    let args = ["play", &band(), "--device", "jack", "--length", "0.5", "--json", "--log"];
+    let output = run(&server.name, &[&args[..], &[log.to_str().unwrap()]].concat());
     check(&output, 0, &[]);
     let told = json(&output);
     let of = |who: &str| told["xruns"][who].as_u64().unwrap();
-    assert!(of("ours") + of("server") + of("unknown") > 0, "{told:#}");
+    assert!(PARTIES.map(of).iter().sum::<u64>() > 0, "{told:#}");
+
+    let log = std::fs::read_to_string(&log).unwrap();
+    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines[0]["device"], "jack");
+    let xruns: Vec<&Value> = lines.iter().filter(|line| line["event"] == "xrun").collect();
+    for party in PARTIES {
+        let its = xruns.iter().filter(|line| line["whose"] == party);
+        let logged: u64 = its.map(|line| line["count"].as_u64().unwrap()).sum();
+        assert_eq!(logged, of(party), "{party}: {log}");
+    }
 }
 
 #[test]

@@ -60,7 +60,9 @@ functions! {
         wait: unsafe extern "C" fn(Handle, c_int) -> c_int = "snd_pcm_wait";
         available: unsafe extern "C" fn(Handle) -> c_long = "snd_pcm_avail_update";
         write: unsafe extern "C" fn(Handle, *const c_void, c_ulong) -> c_long = "snd_pcm_writei";
+        write_mapped: unsafe extern "C" fn(Handle, *const c_void, c_ulong) -> c_long = "snd_pcm_mmap_writei";
         read: unsafe extern "C" fn(Handle, *mut c_void, c_ulong) -> c_long = "snd_pcm_readi";
+        read_mapped: unsafe extern "C" fn(Handle, *mut c_void, c_ulong) -> c_long = "snd_pcm_mmap_readi";
     }
 }
 

@@ -11,6 +11,10 @@ use crate::alsa::sample::SampleFormat;
 const NONBLOCK: c_int = 1;
 /// `SND_PCM_ACCESS_RW_INTERLEAVED`.
 const INTERLEAVED: c_int = 3;
+/// `SND_PCM_ACCESS_MMAP_INTERLEAVED`: the card's buffer lies in the memory of the process.
+const MAPPED: c_int = 0;
+/// `SND_PCM_TYPE_HW`, `_FILE` and `_NULL`. Plug-ins copy the samples anyway, and some map badly.
+const WITHOUT_CONVERSION: [c_int; 3] = [0, 3, 4];
 
 /// Which way sound goes: `snd_pcm_stream_t`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +65,7 @@ pub(in crate::alsa) struct Pcm {
     format: Format,
     buffer: u32,
     sample: SampleFormat,
+    mapped: bool,
 }
 
 // SAFETY: One at a time; libasound binds a PCM to no thread.
@@ -79,7 +84,7 @@ impl Pcm {
         functions.checked(code)?;
         let format = Format { rate_hz: 0, frames: 0 };
         let sample = SampleFormat::Float;
-        Ok(Pcm { functions, handle, channels: 0, format, buffer: 0, sample })
+        Ok(Pcm { functions, handle, channels: 0, format, buffer: 0, sample, mapped: false })
     }
 
     /// Chooses format, channels, rate, period and buffer. Names what was refused.
@@ -114,7 +119,11 @@ impl Pcm {
         // SAFETY: Types, Open; the caller has Parameters. Numbers are this function's own.
         unsafe {
             check("to be configured", (functions.hw_any)(pcm, params))?;
-            check("interleaved samples", (functions.hw_access)(pcm, params, INTERLEAVED))?;
+            self.mapped = WITHOUT_CONVERSION.contains(&(functions.kind)(pcm))
+                && (functions.hw_access)(pcm, params, MAPPED) >= 0;
+            if !self.mapped {
+                check("interleaved samples", (functions.hw_access)(pcm, params, INTERLEAVED))?;
+            }
             let has =
                 |format: &SampleFormat| (functions.hw_has_format)(pcm, params, format.code()) == 0;
             let sample = SampleFormat::ALL.into_iter().find(has).unwrap_or(SampleFormat::S16);
@@ -169,6 +178,11 @@ impl Pcm {
 
     pub(in crate::alsa) fn sample(&self) -> SampleFormat {
         self.sample
+    }
+
+    /// Whether a transfer copies into the card's buffer, without a call of the system.
+    pub(in crate::alsa) fn is_mapped(&self) -> bool {
+        self.mapped
     }
 
     fn frame_bytes(&self) -> usize {
@@ -246,10 +260,9 @@ impl Pcm {
         if self.handle.is_null() || self.frame_bytes() == 0 {
             return Err(Trouble::Gone("it is closed".into()));
         }
+        let write = if self.mapped { self.functions.write_mapped } else { self.functions.write };
         // SAFETY: Types, Open, One at a time, Room: `frames` whole frames are in `bytes`.
-        let code = unsafe {
-            (self.functions.write)(self.handle, bytes.as_ptr().cast(), frames as c_ulong)
-        };
+        let code = unsafe { write(self.handle, bytes.as_ptr().cast(), frames as c_ulong) };
         self.transferred(code)
     }
 
@@ -259,10 +272,9 @@ impl Pcm {
         if self.handle.is_null() || self.frame_bytes() == 0 {
             return Err(Trouble::Gone("it is closed".into()));
         }
+        let read = if self.mapped { self.functions.read_mapped } else { self.functions.read };
         // SAFETY: Types, Open, One at a time, Room: `frames` whole frames fit into `bytes`.
-        let code = unsafe {
-            (self.functions.read)(self.handle, bytes.as_mut_ptr().cast(), frames as c_ulong)
-        };
+        let code = unsafe { read(self.handle, bytes.as_mut_ptr().cast(), frames as c_ulong) };
         self.transferred(code)
     }
 

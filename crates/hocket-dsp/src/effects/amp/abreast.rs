@@ -7,10 +7,10 @@
 use super::Amp;
 use crate::abreast::ABREAST;
 use crate::block::StereoMut;
-use crate::segment::Effect;
+use crate::segment::SegmentEffect;
 
 impl Amp {
-    /// What [`Effect::run`] of both would do with their rows, which have the same length.
+    /// What [`SegmentEffect::run`] of both would do with their rows, which have the same length.
     pub(crate) fn run_abreast(
         [one, other]: [&mut Amp; ABREAST],
         [first, second]: [StereoMut<'_>; ABREAST],

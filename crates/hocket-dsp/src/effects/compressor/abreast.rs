@@ -8,7 +8,7 @@ use crate::abreast::ABREAST;
 use crate::block::StereoMut;
 
 impl Compressor {
-    /// What [`Effect::run`](crate::segment::Effect::run) of both would do with their rows, which have the same length.
+    /// What [`SegmentEffect::run`](crate::segment::SegmentEffect::run) of both would do with their rows, which have the same length.
     /// Neither has a key.
     pub(crate) fn run_abreast(pair: [&mut Compressor; ABREAST], rows: [StereoMut<'_>; ABREAST]) {
         both(pair, rows);

@@ -7,7 +7,7 @@ use crate::abreast::ABREAST;
 use crate::block::StereoMut;
 
 impl Correlation {
-    /// What [`Effect::run`](crate::segment::Effect::run) of both would do with their rows, which have the same length.
+    /// What [`SegmentEffect::run`](crate::segment::SegmentEffect::run) of both would do with their rows, which have the same length.
     pub(crate) fn run_abreast(pair: [&mut Correlation; ABREAST], rows: [StereoMut<'_>; ABREAST]) {
         both(pair, rows);
     }

@@ -13,7 +13,7 @@ use crate::math;
 const ROWS: usize = 2 * ABREAST;
 
 impl Eq {
-    /// What [`Effect::run`](crate::segment::Effect::run) of both would do with their rows, which have the same length.
+    /// What [`SegmentEffect::run`](crate::segment::SegmentEffect::run) of both would do with their rows, which have the same length.
     pub(crate) fn run_abreast(pair: [&mut Eq; ABREAST], rows: [StereoMut<'_>; ABREAST]) {
         match still_alike(&pair) {
             None => run_apart(pair, rows),

@@ -7,7 +7,7 @@ use hocket_plan::{Edge, Graph, GraphError, Node, NodeId, NodeKind};
 
 use super::draft::{Draft, Input, Leaves, ids, ids_of};
 use super::{Began, Leaving, Transition};
-use crate::block::plan::{At, Edges, PortsOf};
+use crate::block::before::{At, Edges, PortsOf};
 
 impl Draft<'_> {
     pub(super) fn build(&self, order: &[usize]) -> Result<Transition, GraphError> {

@@ -7,7 +7,7 @@ use hocket_plan::{ChannelMap, Edge, Graph, InputPort, NodeId, NodeKind};
 
 use super::equal_power::EqualPower;
 use super::{Began, Old};
-use crate::block::plan::At;
+use crate::block::before::At;
 
 /// An edge of a reader.
 #[derive(Debug, Clone, Copy)]

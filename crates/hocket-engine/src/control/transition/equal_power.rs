@@ -16,7 +16,7 @@ use hocket_plan::compile::FadeCurve;
 use hocket_plan::{InputPort, NodeKind};
 
 use super::draft::{Draft, Leaves};
-use crate::block::plan::At;
+use crate::block::before::At;
 
 /// The edges that fade with equal power.
 #[derive(Debug, Default)]

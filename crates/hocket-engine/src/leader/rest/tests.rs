@@ -153,3 +153,18 @@ fn longer_blocks_offline_blocks_and_some_processors_do_not_rest() {
     assert_eq!(stopped.processed(10, FRAMES), 0);
     assert_eq!(Stopped::new(false).processed(BLOCKS + 100, FRAMES), BLOCKS + 100);
 }
+
+/// The planner looks for better plans all the time.
+#[test]
+fn another_plan_of_the_same_session_takes_one_block_and_not_ten_seconds() {
+    let mut stopped = Stopped::rested();
+    for kind in [ScheduleKind::Critical, ScheduleKind::Serial] {
+        stopped.engine.control().set_schedule(Some(kind)).unwrap();
+        assert_eq!(stopped.processed(100, FRAMES), 1, "{kind:?}");
+        assert!(stopped.engine.output(FRAMES).left.iter().all(|sample| *sample == 0.0));
+    }
+    let mut stopped = Stopped::new(true);
+    assert_eq!(stopped.processed(BLOCKS - 10, FRAMES), BLOCKS - 10);
+    stopped.engine.control().set_schedule(Some(ScheduleKind::Critical)).unwrap();
+    assert_eq!(stopped.processed(100, FRAMES), 10);
+}

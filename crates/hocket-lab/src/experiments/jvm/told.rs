@@ -7,7 +7,6 @@ use super::{BASE_THREADS, KERNEL_THREADS, OWN, PRIORITIES};
 use crate::experiments::calculators::case_7;
 use crate::experiments::drawing::THREADS;
 use crate::experiments::guest::{DRAW_CPU_TIME, INVOLUNTARY, TIME, VOLUNTARY, overhead};
-use crate::experiments::words::times_as_fast;
 use crate::harness::{NamedRatio, Results, Sentence, ratios_sentence};
 
 pub(super) fn all(results: &Results) -> Vec<Sentence> {
@@ -260,10 +259,10 @@ impl Of<'_> {
         let pair = |lock: &str| time(lock, on_one(lock, MOST), picture(lock, MOST));
         let locks = ["unlocked"].into_iter().chain(STUDIED_LOCKS);
         let head = format!(
-            "case 9, {MOST} threads on all CPUs against one (2006, two CPUs: 1.63 times as fast with a lock for each pixel, \
-             almost 2 without)"
+            "case 9, {MOST} threads, time on all CPUs against one (2006, two CPUs: -39 % with a lock for each pixel, almost \
+             -50 % without)"
         );
-        times_as_fast(self.results, &head, &locks.map(pair).collect::<Vec<_>>())
+        self.told(&head, &locks.map(pair).collect::<Vec<_>>())
     }
 
     fn case_10(&self) -> Option<Sentence> {
@@ -346,7 +345,7 @@ mod tests {
         says(&told, &["case 7", "against all CPUs +100", "anywhere against none +100"]);
         says(&told, &["case 9, pixel-locks, 512", "CPU time +20.0 %"]);
         says(&told, &["atomic count against", "CPU time -12.5 %"]);
-        says(&told, &["1.63 times as fast", "unlocked 2.00 times", "pixel-locks 1.63 times"]);
+        says(&told, &["2006, two CPUs: -39 %", "unlocked -50.0 %", "pixel-locks -38.7 %"]);
         says(&told, &["case 10", "2 +50.0 %"]);
         says(&told, &["other JDKs", "against 25.0.3", "17.0.15 unlocked +20.0 %"]);
         says(&told, &["platform threads: fork-join +50.0 %"]);

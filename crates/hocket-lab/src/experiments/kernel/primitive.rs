@@ -348,7 +348,7 @@ impl Default for Site {
 
 impl Site {
     /// With a folder in this one.
-    fn below(below: &Path) -> Site {
+    pub(super) fn below(below: &Path) -> Site {
         let folder = ScratchFolder::create(below, PREFIX);
         Site {
             folder: folder.map_err(|error| in_folder(below, &error)),

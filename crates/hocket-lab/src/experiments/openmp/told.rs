@@ -4,7 +4,6 @@ use super::{OWN, WAITS};
 use crate::experiments::calculators::case_7;
 use crate::experiments::drawing::THREADS;
 use crate::experiments::guest::{DRAW_CPU_TIME, INVOLUNTARY, TIME, VOLUNTARY, overhead};
-use crate::experiments::words::times_as_fast;
 use crate::harness::{Historic, NamedRatio, Results, Sentence, ratios_sentence};
 
 /// The most threads of the study.
@@ -134,8 +133,8 @@ impl Of<'_> {
 
     fn scaling(&self) -> Option<Sentence> {
         let pair = |n: usize| time(format!("{n} threads"), on_one(n), free("static", n));
-        let head = "case 8, all CPUs against one (2006, two CPUs: almost 2 times as fast)";
-        times_as_fast(self.results, head, &[self.all, MOST].map(pair))
+        let head = "case 8, time on all CPUs against one (2006, two CPUs: almost -50 %)";
+        self.told(head, &[self.all, MOST].map(pair))
     }
 
     fn case_10(&self) -> Option<Sentence> {
@@ -213,7 +212,7 @@ mod tests {
         assert!(says(&["case 1, context switches", "2 threads 3 and 1"]));
         assert!(says(&["case 7", "all CPUs +100", "anywhere against none +100", "(not shown)"]));
         assert!(!says(&["case 8, static loop, time", "512 +0.0 %"]));
-        assert!(says(&["case 8, all CPUs against one", "2 threads 2.00 times"]));
+        assert!(says(&["case 8, time on all CPUs against one", "2 threads -50.0 %"]));
         assert!(says(&["case 10", "static loop +25.0 %"]));
     }
 

@@ -8,6 +8,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use super::keys::HELP;
+use crate::play::kernel_times::KernelTimes;
 use crate::play::live::{CLASS_PERCENT, CLASSES};
 use crate::play::shown::{DiskShown, MeterShown, Shown, WorkerShown};
 use crate::written::readable;
@@ -81,7 +82,7 @@ fn workers_and_meters(shown: &Shown, space: &mut Space<'_>) {
     let rest = height.saturating_sub(disk_rows);
     let meter_rows = (shown.meters.len() as u16 + 1).min(rest / 2);
     let workers = shown.workers.iter().map(|worker| worker_line(worker, width)).collect();
-    space.panel("workers: seat, load, share of blocks", workers, rest - meter_rows);
+    space.panel("workers: seat load share awake aside", workers, rest - meter_rows);
     let meters = shown.meters.iter().map(|meter| meter_line(meter, width)).collect();
     let most = space.left.height.saturating_sub(disk_rows);
     space.panel("outputs: peak in dB of full scale", meters, most);
@@ -164,9 +165,24 @@ fn causes(shown: &Shown) -> Vec<Line<'static>> {
 
 fn worker_line(worker: &WorkerShown, width: u16) -> Line<'static> {
     let text = format!("{:<10}{:<8}", cut(&worker.name, 9), cut(&worker.seat, 7));
-    let figures = format!("{:>4.0} %{:>5.0} %", 100.0 * worker.load, 100.0 * worker.share);
-    let bar = bar(worker.load, width, text.chars().count() + figures.chars().count());
-    Line::from(vec![Span::raw(text), Span::styled(bar, GOOD), Span::raw(figures)])
+    let KernelTimes { awake, put_aside } = worker.kernel;
+    let figures = [Some(worker.load), Some(worker.share), awake].map(percent).concat();
+    let aside = put_aside.map_or("     ?".into(), |part| format!("{:>5.1}%", 100.0 * part));
+    let taken = [&text, &figures, &aside].map(|text| text.chars().count()).iter().sum();
+    let bar = bar(worker.load, width, taken);
+    // From a hundredth on, it matters to a block.
+    let style = if put_aside.is_some_and(|part| part >= 0.01) { BAD } else { Style::new() };
+    Line::from(vec![
+        Span::raw(text),
+        Span::styled(bar, GOOD),
+        Span::raw(figures),
+        Span::styled(aside, style),
+    ])
+}
+
+/// In five columns; a question mark where it is not known.
+fn percent(part: Option<f64>) -> String {
+    part.map_or("    ?".into(), |part| format!("{:>4.0}%", 100.0 * part))
 }
 
 fn meter_line(meter: &MeterShown, width: u16) -> Line<'static> {

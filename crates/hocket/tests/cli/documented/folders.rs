@@ -51,7 +51,9 @@ fn folder() -> TempDir {
         link(&folder, MDA.into(), "lv2/mda.lv2");
     }
     std::fs::write(folder.path().join("hosts"), "node1\nnode2  cpus=0-7\n").unwrap();
-    copy(&folder, &sound(), "in.wav");
+    for sound_of_reader in ["in.wav", "recording.wav"] {
+        copy(&folder, &sound(), sound_of_reader);
+    }
     copy(&folder, &root().join("sessions/midi/small-tune.mid"), "song.mid");
     // The run to compare with.
     copy(&folder, three_runs(), "base.sqlite");

@@ -15,6 +15,8 @@ pub(crate) struct Counts {
     pub kind: u32,
     /// `config`, `config1`, `config2`.
     pub config: [u64; 3],
+    /// Whether it counts in the kernel, too. That takes more rights.
+    pub in_kernel: bool,
 }
 
 /// Bits of `flags`.
@@ -80,6 +82,11 @@ impl EventGroup {
         Ok(bytes)
     }
 
+    /// The same words into memory of the caller; returns how many bytes there are. One system call, and nothing is allocated.
+    pub fn look(&self, bytes: &mut [u8]) -> io::Result<usize> {
+        (&self.leader).read(bytes)
+    }
+
     fn control(&self, request: libc::c_ulong) -> io::Result<()> {
         // SAFETY: kernel-checks: the argument is a number, not a pointer.
         check(libc::c_long::from(unsafe {
@@ -92,6 +99,7 @@ impl EventGroup {
 fn open(counts: Counts, thread: ThreadNumber, leader: i32) -> io::Result<File> {
     const CLOSE_ON_EXEC: libc::c_ulong = 1 << 3;
     let [config, config1, config2] = counts.config;
+    let kernel = if counts.in_kernel { 0 } else { flag::EXCLUDE_KERNEL };
     let of_leader = if leader < 0 { DISABLED | PINNED } else { 0 };
     let attr = PerfEventAttr {
         kind: counts.kind,
@@ -100,7 +108,7 @@ fn open(counts: Counts, thread: ThreadNumber, leader: i32) -> io::Result<File> {
         config1,
         config2,
         read_format: TIMES_AND_GROUP,
-        flags: flag::EXCLUDE_KERNEL | flag::EXCLUDE_HYPERVISOR | of_leader,
+        flags: kernel | flag::EXCLUDE_HYPERVISOR | of_leader,
         ..Default::default()
     };
     let attr = &raw const attr;

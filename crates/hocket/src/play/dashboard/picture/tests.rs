@@ -2,6 +2,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
 use super::*;
+use crate::play::kernel_times::KernelTimes;
 use crate::play::shown::SongShown;
 
 /// A run with everything that can be shown.
@@ -13,6 +14,10 @@ fn run() -> Shown {
         seat: format!("CPU {number}"),
         load: 0.25,
         share: 1.0,
+        kernel: match number {
+            3 => KernelTimes::default(),
+            _ => KernelTimes { awake: Some(0.4), put_aside: Some(0.012) },
+        },
     };
     Shown {
         session: "band".into(),
@@ -79,7 +84,8 @@ fn eighty_by_twenty_four_holds_everything() {
     );
     check(&rows, &["out 8.0 ms", "48000 Hz", "auto / off / hybrid", "12 units"]);
     check(&rows, &["2 seat-taken", "1 page-fault", "1 not explained"]);
-    check(&rows, &["leader    CPU 0", "worker 3  CPU 3", "25 %  100 %"]);
+    check(&rows, &["leader    CPU 0", "worker 3  CPU 3", "25% 100%  40%  1.2%"]);
+    check(&rows, &["25% 100%    ?     ?"]);
     check(&rows, &["main", "-6.0", "phones", "-inf"]);
     check(&rows, &["24 streams", "(50 %)", "300 frames silent in 2 clips"]);
     check(&rows, &["last late block: block 17", "q quit", "0         50        100"]);

@@ -1,22 +1,25 @@
-//! What a unit costs in the block path: `cargo bench -p hocket-engine --bench units -- [BLOCKS]`.
+//! Measures the cost of a unit in the block path: `cargo bench --bench units -- [--blocks N] [--record FILE [--force]]`.
 //!
 //! Tracks that write a constant, groups of eight, one master: 73 nodes that do nothing else. The serial walk of an engine
 //! and the bare loops over the same rows take turns, block by block, on one thread. The loops have no clock, no check for
 //! samples that are not finite and no costs; the ratio is what all of that takes, and it holds on a busy machine, where
 //! times do not. Its interval is that of a median by order statistics (95 %), over the ratios of neighbouring blocks.
 //!
-//! `valgrind --tool=callgrind` counts the instructions of the same program: `-- 2000 engine` runs the serial walk alone,
-//! `-- 2000 loops` the bare loops, `-- 2000 startup` neither.
+//! `valgrind --tool=callgrind` counts the instructions of the same program: `-- --blocks 2000 --only engine` runs the serial
+//! walk alone, `--only loops` the bare loops, `--only startup` neither.
 
 mod one_seat;
 
 use std::hint::black_box;
+use std::process::ExitCode;
 use std::time::Instant;
 
 use hocket_dsp::{Block, Processor, mix, rows};
 use hocket_engine::{Engine, Prepared};
+use hocket_lab::provenance::{BenchCommand, bench_exit};
 use hocket_plan::{Edge, Fusing, Graph, Node, NodeId, NodeKind};
 use one_seat::one_seat;
+use serde_json::{Value, json};
 
 const FRAMES: usize = 64;
 const TRACKS: usize = 64;
@@ -24,25 +27,28 @@ const GROUP: usize = 8;
 const UNITS: usize = TRACKS + TRACKS / GROUP + 1;
 const LEVEL: f32 = 0.25;
 
-fn main() {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    let real = args.iter().any(|arg| arg == "--bench");
-    let blocks = args.iter().find_map(|arg| arg.parse().ok()).unwrap_or(20_000);
-    let blocks = if real { blocks } else { 10 };
+fn main() -> ExitCode {
+    bench_exit("units", run())
+}
+
+fn run() -> Result<(), String> {
+    let command = BenchCommand::read()?;
+    let blocks = command.value("--blocks").and_then(|blocks| blocks.parse().ok()).unwrap_or(20_000);
+    let only = command.value("--only");
+    let blocks = if command.measures() || only.is_some() { blocks } else { 10 };
     let mut engine = engine();
     let mut loops = Loops::new();
     check(&mut engine, &mut loops);
-    let only = |what: &str| args.iter().any(|arg| arg == what);
-    if only("startup") {
-    } else if only("engine") {
-        (0..blocks).for_each(|_| {
+    match only {
+        Some("engine") => (0..blocks).for_each(|_| {
             black_box(engine.process_serial(FRAMES));
-        });
-    } else if only("loops") {
-        (0..blocks).for_each(|_| loops.run());
-    } else {
-        compare(&mut engine, &mut loops, blocks);
+        }),
+        Some("loops") => (0..blocks).for_each(|_| loops.run()),
+        Some("startup") => {}
+        Some(other) => return Err(format!("--only {other}: engine, loops or startup")),
+        None => command.keep("hocket-units/1", compare(&mut engine, &mut loops, blocks))?,
     }
+    Ok(())
 }
 
 /// Both compute the same.
@@ -54,7 +60,8 @@ fn check(engine: &mut Engine, loops: &mut Loops) {
     assert_eq!(output.right, loops.buses[UNITS - 1].1, "right");
 }
 
-fn compare(engine: &mut Engine, loops: &mut Loops, blocks: usize) {
+/// Both in turns; every block is kept.
+fn compare(engine: &mut Engine, loops: &mut Loops, blocks: usize) -> Value {
     let mut samples = Vec::with_capacity(blocks);
     for round in 0..blocks + 200 {
         let (whole, bare) = match round % 2 {
@@ -70,13 +77,18 @@ fn compare(engine: &mut Engine, loops: &mut Loops, blocks: usize) {
     }
     let mut ratios: Vec<f64> = samples.iter().map(|(whole, bare)| whole / bare).collect();
     let (low, ratio, high) = median(&mut ratios);
-    let (mut whole, mut bare): (Vec<f64>, Vec<f64>) = samples.into_iter().unzip();
-    let per_unit = |samples: &mut Vec<f64>| median(samples).1 / UNITS as f64;
+    let (walk_ns, loops_ns): (Vec<f64>, Vec<f64>) = samples.into_iter().unzip();
+    let per_unit = |samples: &[f64]| median(&mut samples.to_vec()).1 / UNITS as f64;
     println!(
         "{UNITS} units, {blocks} blocks: serial walk {:.1} ns per unit, bare loops {:.1}, ratio {ratio:.3} [{low:.3}, {high:.3}]",
-        per_unit(&mut whole),
-        per_unit(&mut bare),
+        per_unit(&walk_ns),
+        per_unit(&loops_ns),
     );
+    json!({
+        "frames": FRAMES, "units": UNITS, "ratio": [low, ratio, high],
+        "walk_ns_per_unit": per_unit(&walk_ns), "loops_ns_per_unit": per_unit(&loops_ns),
+        "walk_ns": walk_ns, "loops_ns": loops_ns,
+    })
 }
 
 fn walk_ns(engine: &mut Engine) -> f64 {

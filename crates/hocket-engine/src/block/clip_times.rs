@@ -1,0 +1,87 @@
+//! When a clip sounds, and which frames of its file it plays then.
+
+use std::ops::Range;
+
+use hocket_plan::session::Clip;
+
+/// When a clip sounds, and which frames of its file it plays. All in frames.
+#[derive(Debug, Clone)]
+pub(crate) struct ClipTimes {
+    pub(super) start: u64,
+    /// `u64::MAX`: never.
+    pub(super) end: u64,
+    offset: u64,
+    pub(super) file_frames: u64,
+    looped: bool,
+    gain_lin: f32,
+    fade_in: u64,
+    fade_out: u64,
+}
+
+/// The frame after the last audible one of all clips; 0 without any. `None` if one loops for ever.
+pub(crate) fn last_end<'a>(clips: impl Iterator<Item = &'a ClipTimes>) -> Option<u64> {
+    Some(clips.map(|clip| clip.end).max().unwrap_or(0)).filter(|end| *end != u64::MAX)
+}
+
+impl ClipTimes {
+    /// Of a clip that plays a file of `file_frames` frames.
+    pub(crate) fn new(clip: &Clip, file_frames: u64, rate_hz: u32) -> ClipTimes {
+        let start = frames(clip.start_s, rate_hz);
+        let offset = frames(clip.offset_s, rate_hz).min(file_frames);
+        let natural = if clip.looped && offset < file_frames {
+            u64::MAX
+        } else {
+            start.saturating_add(file_frames - offset)
+        };
+        let asked = clip.length_s.map(|length| start.saturating_add(frames(length, rate_hz)));
+        ClipTimes {
+            start,
+            end: asked.map_or(natural, |asked| asked.min(natural)),
+            offset,
+            file_frames,
+            looped: clip.looped,
+            gain_lin: hocket_dsp::level::db_to_lin(clip.gain_db),
+            fade_in: frames(clip.fade_in_s, rate_hz),
+            fade_out: frames(clip.fade_out_s, rate_hz),
+        }
+    }
+
+    /// The frames of the file that follow each other for ever; `None` if the clip does not loop.
+    pub(crate) fn lap(&self) -> Option<Range<u64>> {
+        (self.looped && self.offset < self.file_frames).then_some(self.offset..self.file_frames)
+    }
+
+    /// The frame of the file that is read next when the song goes on at `song`. `None`: the clip is over by then.
+    pub(crate) fn next_read(&self, song: i64) -> Option<u64> {
+        let song = u64::try_from(song).unwrap_or(0).max(self.start);
+        (song < self.end).then(|| self.source_frame(song - self.start))
+    }
+
+    /// Whether the clip begins in these frames of the song, or sounds before.
+    pub(crate) fn is_due(&self, song: Range<i64>) -> bool {
+        let until = u64::try_from(song.end).unwrap_or(0);
+        self.start < until && self.next_read(song.start).is_some()
+    }
+
+    pub(super) fn source_frame(&self, played: u64) -> u64 {
+        let length = self.file_frames - self.offset;
+        let inside = if self.looped { played % length } else { played };
+        self.offset + inside
+    }
+
+    pub(super) fn gain_at(&self, at: u64) -> f32 {
+        let played = at - self.start;
+        let mut gain = self.gain_lin;
+        if played < self.fade_in {
+            gain *= played as f32 / self.fade_in as f32;
+        }
+        if self.end != u64::MAX && self.end - at < self.fade_out {
+            gain *= (self.end - at) as f32 / self.fade_out as f32;
+        }
+        gain
+    }
+}
+
+fn frames(seconds: f64, rate_hz: u32) -> u64 {
+    (seconds * f64::from(rate_hz)).round() as u64
+}

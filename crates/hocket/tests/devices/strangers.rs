@@ -1,0 +1,187 @@
+//! `hocket play`, heard by a program that others wrote (`jack_rec`), on JACK and on PipeWire with a sink that plays to nobody.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use super::jackd::{Mode, Server, send, wait_until};
+use super::{RATE_HZ, alone, band, check, hocket, rendered};
+
+/// Seconds that are recorded, and those of a render in which the recording has to be found.
+const SECONDS: [&str; 2] = ["3", "32"];
+/// So many equal frames say where in the render a recording is.
+const MARK: usize = 256;
+
+/// `jack_rec` writes integers of 32 bits, which a sample may miss by a half step, and reading makes `f32` of them again.
+fn is_same(recorded: f32, rendered: f32) -> bool {
+    (f64::from(recorded) - f64::from(rendered)).abs()
+        <= f64::from(rendered).abs() * 2f64.powi(-23) + 2f64.powi(-30)
+}
+
+/// Both channels of a file.
+struct Stereo([Vec<f32>; 2]);
+
+impl Stereo {
+    fn of(channels: Vec<Vec<f32>>) -> Stereo {
+        Stereo(channels.try_into().expect("two channels"))
+    }
+
+    fn frames(&self) -> usize {
+        self.0[0].len()
+    }
+
+    /// How many frames from here on are those of the other from there on.
+    fn same(&self, from: usize, other: &Stereo, there: usize) -> usize {
+        let most = (self.frames() - from).min(other.frames() - there);
+        let differs = |at: &usize| {
+            let pair = |side: usize| (self.0[side][from + at], other.0[side][there + at]);
+            ![0, 1].into_iter().all(|side| is_same(pair(side).0, pair(side).1))
+        };
+        (0..most).find(differs).unwrap_or(most)
+    }
+}
+
+/// The stretches of a recording that are stretches of the render, in its order. Everything between them is silence.
+fn stretches(recorded: &Stereo, rendered: &Stereo) -> Vec<usize> {
+    let (mut found, mut at, mut after) = (Vec::new(), 0, 0);
+    while at + MARK <= recorded.frames() {
+        if recorded.0.iter().all(|row| row[at] == 0.0) {
+            at += 1;
+            continue;
+        }
+        let is_there = |from: &usize| recorded.same(at, rendered, *from) >= MARK;
+        let there = (after..rendered.frames() - MARK).find(is_there);
+        let there = there.unwrap_or_else(|| panic!("frame {at} is nothing that a render has"));
+        let length = recorded.same(at, rendered, there);
+        found.push(length);
+        (at, after) = (at + length, there + length);
+    }
+    found
+}
+
+fn is_here(program: &str, test: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_here = std::env::split_paths(&path).any(|folder| folder.join(program).exists());
+    if !is_here {
+        println!("SKIPPED {test}: no {program}");
+    }
+    is_here
+}
+
+/// Arguments of `jack_rec`. Its buffer is so large that a slow disk costs no frame.
+fn recording<'a>(file: &'a str, ports: [&'a str; 2]) -> [&'a str; 10] {
+    let [left, right] = ports;
+    ["-f", file, "-d", SECONDS[0], "-b", "32", "-B", "480000", left, right]
+}
+
+fn check_recording(file: &Path) -> Vec<usize> {
+    let recorded = Stereo::of(hocket_media::decode(file).unwrap().channels);
+    let found = stretches(&recorded, &Stereo::of(rendered(RATE_HZ, SECONDS[1])));
+    assert!(found.iter().sum::<usize>() >= RATE_HZ as usize, "{found:?}");
+    found
+}
+
+fn play(mut command: Command) -> Child {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+#[test]
+fn a_recorder_of_others_hears_what_render_writes() {
+    const NAME: &str = "a_recorder_of_others_hears_what_render_writes";
+    let _alone = alone();
+    if !is_here("jack_rec", NAME) {
+        return;
+    }
+    let Some(server) = Server::start(NAME, RATE_HZ, 256, Mode::WaitsForClients) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("heard.wav");
+    let args = ["play", &band(), "--device", "jack", "--length", "600"];
+    let child = play(hocket(&server.name, &args));
+    let name = file.display().to_string();
+    let arguments = recording(&name, ["hocket:main_1", "hocket:main_2"]);
+    // It fails until there are these ports.
+    wait_until("jack_rec", || server.tool("jack_rec", &arguments) == Some(true));
+    send(child.id(), "-INT");
+    check(&child.wait_with_output().unwrap(), 130, &[]);
+    let found = check_recording(&file);
+    assert_eq!(found.len(), 1, "a server that waits for its clients loses nothing: {found:?}");
+}
+
+/// A PipeWire of the test's own, with a sink that is a clock and plays to nobody.
+struct PipeWire {
+    process: Child,
+    folder: tempfile::TempDir,
+}
+
+impl PipeWire {
+    fn start() -> PipeWire {
+        let folder = tempfile::tempdir().unwrap();
+        let process = PipeWire::command(folder.path(), "pipewire").spawn().unwrap();
+        let server = PipeWire { process, folder };
+        wait_until("pipewire", || server.run("pw-cli", &["info", "0"]));
+        let sink = "{ factory.name=support.null-audio-sink node.name=card media.class=Audio/Sink \
+                    object.linger=true audio.position=[FL FR] \
+                    adapter.auto-port-config={ mode=dsp monitor=true position=preserve } }";
+        assert!(server.run("pw-cli", &["create-node", "adapter", sink]));
+        server
+    }
+
+    /// In a folder for its socket.
+    fn command(folder: &Path, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.env("XDG_RUNTIME_DIR", folder).env("PIPEWIRE_RUNTIME_DIR", folder);
+        command.env_remove("DBUS_SESSION_BUS_ADDRESS").env_remove("PIPEWIRE_REMOTE");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    }
+
+    fn run(&self, program: &str, args: &[&str]) -> bool {
+        let mut command = PipeWire::command(self.folder.path(), program);
+        command.args(args).status().is_ok_and(|status| status.success())
+    }
+
+    /// The program on PipeWire's JACK library.
+    fn hocket(&self, args: &[&str]) -> Command {
+        let mut command = PipeWire::command(self.folder.path(), "pw-jack");
+        command.arg(env!("CARGO_BIN_EXE_hocket")).args(args);
+        command.env("HOCKET_PROFILE", "none").env_remove("HOCKET_DEVICE");
+        command.env_remove("JACK_DEFAULT_SERVER");
+        command
+    }
+}
+
+impl Drop for PipeWire {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// PipeWire leaves a late client out, so on a busy machine the recording may have several stretches.
+#[test]
+fn a_sink_of_pipewire_gets_what_render_writes() {
+    const NAME: &str = "a_sink_of_pipewire_gets_what_render_writes";
+    let _alone = alone();
+    if !["pipewire", "pw-cli", "pw-jack", "jack_rec"].into_iter().all(|it| is_here(it, NAME)) {
+        return;
+    }
+    let server = PipeWire::start();
+    let file: PathBuf = server.folder.path().join("heard.wav");
+    let args =
+        ["play", &band(), "--device", "jack", "--connect", "card", "--length", "600", "--json"];
+    let child = play(server.hocket(&args));
+    let name = file.display().to_string();
+    let arguments = recording(&name, ["card:monitor_FL", "card:monitor_FR"]);
+    let records = || server.run("pw-jack", &[&["jack_rec"][..], &arguments].concat());
+    // Nothing but silence until the play is connected.
+    wait_until("sound", || {
+        assert!(records(), "jack_rec");
+        let channels = hocket_media::decode(&file).unwrap().channels;
+        let sounding = channels[0].iter().filter(|sample| **sample != 0.0).count();
+        sounding >= RATE_HZ as usize
+    });
+    send(child.id(), "-INT");
+    let output = child.wait_with_output().unwrap();
+    check(&output, 130, &[]);
+    assert_eq!(super::json(&output)["device"], "jack");
+    check_recording(&file);
+}
