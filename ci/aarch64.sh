@@ -9,17 +9,22 @@
 #   ci/aarch64.sh         all of it: the build takes ten minutes of a CPU, the tests fifteen
 #   ci/aarch64.sh brief   the bits of effects alone and abreast, and whether the engine compiles: a few minutes
 #
-# Needs the target (rustup target add aarch64-unknown-linux-gnu) and Debian's qemu-user and gcc-aarch64-linux-gnu. Without
-# them it is skipped.
+# Needs the target (rustup target add aarch64-unknown-linux-gnu) and Debian's qemu-user, gcc-aarch64-linux-gnu and
+# libc6-dev-arm64-cross, which the compiler's package only recommends. Without them it is skipped.
 . "$(dirname "$0")/lib.sh"
 
 target=aarch64-unknown-linux-gnu
+
+# The compiler prints the path of a file that it finds, and else the bare name.
+has_libc() { [ -e "$(aarch64-linux-gnu-gcc -print-file-name=Scrt1.o)" ]; }
 
 missing() {
   if [ "$(uname -m)" != x86_64 ]; then
     echo "set up for x86-64 hosts only"
   elif ! command -v qemu-aarch64 >/dev/null || ! command -v aarch64-linux-gnu-gcc >/dev/null; then
     echo "no emulator or no linker (Debian: qemu-user gcc-aarch64-linux-gnu)"
+  elif ! has_libc; then
+    echo "no C library to link with (Debian: libc6-dev-arm64-cross)"
   elif [ ! -d "$(rustc --print sysroot)/lib/rustlib/$target" ]; then
     echo "no standard library (rustup target add $target)"
   fi

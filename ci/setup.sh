@@ -64,6 +64,7 @@ has_ecasound() { have ecasound; }
 has_ladspa_bands() { [ -e /usr/lib/ladspa/single_para_1203.so ]; }
 has_qemu_aarch64() { have qemu-aarch64; }
 has_gcc_aarch64() { have aarch64-linux-gnu-gcc; }
+has_libc_aarch64() { [ -e /usr/aarch64-linux-gnu/lib/Scrt1.o ]; }
 has_font() { compgen -G '/usr/share/fonts/*/*' >/dev/null; }
 
 # PACKAGE, how to see that it is there, what goes without it.
@@ -145,6 +146,7 @@ case "$level" in
     want swh-plugins has_ladspa_bands "ecasound has no peaking band, so renders are not compared with its own"
     want qemu-user has_qemu_aarch64 "nothing is run as on AArch64"
     want gcc-aarch64-linux-gnu has_gcc_aarch64 "nothing is built for AArch64"
+    want libc6-dev-arm64-cross has_libc_aarch64 "nothing is linked for AArch64"
     want_perfetto
     want_aarch64
     want_component rustfmt fmt "the formatting is not checked"
