@@ -84,7 +84,7 @@ main() {
     lab_records | awk -F'|' '{ printf "%-26s %3d min  hocket lab run %s %s\n", $1, $2, $3, $4 ? "\"" $4 "\"" : "" }'
     return
   fi
-  if [ -n "$(git status --porcelain -- . ':!docs/results')" ]; then
+  if [ -n "$(git status --porcelain -- . ':!docs/results' ':!docs/pictures')" ]; then
     echo "the tree has changes: commit them first, or the records would speak of code that nobody can find" >&2
     return 2
   fi
@@ -135,6 +135,8 @@ lab_made() { # NAME WORDS GUEST
       break
     fi
     if [[ $id == --* ]]; then break; fi
+    # The run before may have had more of them.
+    if [ -e "$work/pictures/$id.svg" ]; then rm -f docs/pictures/lab/"$id".svg docs/pictures/lab/"$id"-[0-9].svg; fi
     for picture in "$work/pictures/$id".svg "$work/pictures/$id"-[0-9].svg; do
       if [ -e "$picture" ]; then mv "$picture" docs/pictures/lab/; fi
     done

@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
-/// Records that were just made are no changes of the program (`provenance.rs` says the same).
-const BUT_RECORDS: &str = ":(top,exclude)docs/results";
+/// Records that were just made, and their pictures, are no changes of the program (`provenance.rs` says the same).
+const BUT_RECORDS: [&str; 2] = [":(top,exclude)docs/results", ":(top,exclude)docs/pictures"];
 
 fn main() {
     println!("cargo::rerun-if-changed=../../.git/HEAD");
@@ -12,8 +12,8 @@ fn main() {
         println!("cargo::rerun-if-changed=../../.git/{branch}");
     }
     let commit = output("git", &["rev-parse", "--short=12", "HEAD"]);
-    let dirty =
-        output("git", &["status", "--porcelain", "--untracked-files=no", "--", ":/", BUT_RECORDS]);
+    let status = ["status", "--porcelain", "--untracked-files=no", "--", ":/"];
+    let dirty = output("git", &[&status[..], &BUT_RECORDS].concat());
     let rustc = output(&std::env::var("RUSTC").unwrap_or("rustc".into()), &["--version"]);
     println!("cargo::rustc-env=HOCKET_COMMIT={}", commit.unwrap_or_default());
     let dirty = dirty.is_some_and(|changes| !changes.is_empty());

@@ -127,6 +127,12 @@
 // What `hocket_last_edit` returns if the calling thread has sent no edit.
 #define HOCKET_NO_EDIT UINT64_MAX
 
+// The level goes in a straight line: for clips of the same sound that cross.
+#define HOCKET_FADE_LINEAR 0
+
+// The power goes along a quarter of a sine, -3 dB in the middle: for clips of different sounds that cross.
+#define HOCKET_FADE_EQUAL_POWER 1
+
 // A track that plays no engine input.
 #define HOCKET_NO_INPUT UINT32_MAX
 
@@ -886,10 +892,12 @@ typedef struct hocket_clip {
     bool looped;
     // Level in decibels.
     float gain_db;
-    // Length of the linear fade at the start.
+    // Length of the fade at the start.
     double fade_in_s;
-    // Length of the linear fade at the end.
+    // Length of the fade at the end.
     double fade_out_s;
+    // How both go: `HOCKET_FADE_LINEAR` (0) or `HOCKET_FADE_EQUAL_POWER`.
+    uint32_t fade_curve;
 } hocket_clip;
 
 // A note of a clip.

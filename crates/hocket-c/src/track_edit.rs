@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hocket_engine::Edit;
 use hocket_engine::session::{
-    Clip, ClipNote as Note, InputId, MediaId, NoteClip as Notes, NoteSource, Track,
+    Clip, ClipFade, ClipNote as Note, InputId, MediaId, NoteClip as Notes, NoteSource, Track,
 };
 
 use crate::automation::time_base;
@@ -30,11 +30,18 @@ pub struct NewClip {
     pub looped: bool,
     /// Level in decibels.
     pub gain_db: f32,
-    /// Length of the linear fade at the start.
+    /// Length of the fade at the start.
     pub fade_in_s: f64,
-    /// Length of the linear fade at the end.
+    /// Length of the fade at the end.
     pub fade_out_s: f64,
+    /// How both go: `HOCKET_FADE_LINEAR` (0) or `HOCKET_FADE_EQUAL_POWER`.
+    pub fade_curve: u32,
 }
+
+/// The level goes in a straight line: for clips of the same sound that cross.
+pub const HOCKET_FADE_LINEAR: u32 = 0;
+/// The power goes along a quarter of a sine, -3 dB in the middle: for clips of different sounds that cross.
+pub const HOCKET_FADE_EQUAL_POWER: u32 = 1;
 
 /// A note of a clip.
 #[repr(C)]
@@ -151,6 +158,16 @@ impl NewClip {
         if !(self.gain_db.is_finite() || self.gain_db == f32::NEG_INFINITY) {
             return Err(Failure::bad_input(format!("{} dB is no level", self.gain_db)));
         }
+        let fade_curve = match self.fade_curve {
+            HOCKET_FADE_LINEAR => ClipFade::Linear,
+            HOCKET_FADE_EQUAL_POWER => ClipFade::EqualPower,
+            other => {
+                let text = format!(
+                    "{other} is no curve of a fade: choose HOCKET_FADE_LINEAR or HOCKET_FADE_EQUAL_POWER"
+                );
+                return Err(Failure::bad_input(text));
+            }
+        };
         Ok(Clip {
             media: MediaId(self.media as usize),
             start_s: self.start_s,
@@ -160,6 +177,7 @@ impl NewClip {
             gain_db: self.gain_db,
             fade_in_s: self.fade_in_s,
             fade_out_s: self.fade_out_s,
+            fade_curve,
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use hocket_plan::session::{Clip, ClipNote};
+use hocket_plan::session::{Clip, ClipFade, ClipNote};
 use hocket_time::{Glide, TempoMap, TempoPoint, TimeBase};
 use roxmltree::NodeId;
 
@@ -618,6 +618,8 @@ impl<'a, 'r> Reader<'a, 'r> {
             gain_db: 0.0,
             fade_in_s,
             fade_out_s,
+            // The format has no other.
+            fade_curve: ClipFade::Linear,
         };
         self.found.clips.entry(channel).or_default().push(clip);
         Ok(())

@@ -9,6 +9,7 @@
 //! - `archive`: the ZIP file, its bounds, and files unpacked from it
 //! - `xml`: elements, numbers, references; errors with their places
 //! - `remarks`: what does not play as it was meant
+//! - `schema`: what the format's schema does not allow
 //! - `clock`: tempos, time signatures, places of timelines
 //! - `channels`: tracks and channels
 //! - `media`: audio files and states of plug-ins, and `stretch`: those of another speed
@@ -20,7 +21,7 @@
 //!
 //! Every file is bounded in what it may take: its text in bytes, elements and depth, its clips in passes of loops, its
 //! audio files in free space. A file that asks for more is refused with one message. Element order is not relied on,
-//! and no schema is enforced, because programs export what no schema allows.
+//! and the schema is looked at only if asked for, because programs export what it does not allow.
 #![forbid(unsafe_code)]
 
 use std::collections::{HashMap, HashSet};
@@ -38,6 +39,7 @@ use hocket_time::TempoMap;
 mod archive;
 mod xml;
 mod remarks;
+mod schema;
 mod clock;
 mod channels;
 mod stretch;
@@ -102,6 +104,8 @@ pub struct Import<'a> {
     pub stand_in: &'a [Effect],
     /// Once this is true the import ends as soon as it can, with [`ImportError::Stopped`]; `None`: nobody stops it.
     pub stop: Option<&'a Arc<AtomicBool>>,
+    /// Whether [`Imported::deviations`] are looked for.
+    pub checks_schema: bool,
 }
 
 /// A session that was a project.
@@ -111,6 +115,9 @@ pub struct Imported {
     pub loaded: Loaded,
     /// What is left out or replaced, one line each, with its place.
     pub remarks: Vec<String>,
+    /// Where the text is not what the format's schema allows, one line each, with its place; the order of elements does not
+    /// count. Such a project may play as it was meant.
+    pub deviations: Vec<String>,
     /// What the audio files say of themselves, by path.
     pub facts: HashMap<PathBuf, AudioFacts>,
     /// How many devices are not played.
@@ -153,16 +160,21 @@ fn read(
     stem: &str,
     how: &Import<'_>,
 ) -> Result<Imported, ImportError> {
-    let built = {
+    let (built, deviations) = {
         let document = xml::parse(&text)?;
-        let xml = Xml::new(&text, &document);
-        build(&xml, &document.root_element(), files, how)?
+        let (xml, project) = (Xml::new(&text, &document), document.root_element());
+        let built = build(&xml, &project, files, how)?;
+        let mut deviations = Remarks::default();
+        if how.checks_schema {
+            schema::check(&project, &mut deviations);
+        }
+        (built, deviations.lines(&text))
     };
     let Built { mut session, remarks, media, replaced } = built;
     session.name = stem.chars().take(LONGEST_NAME).collect();
     let remarks = remarks.lines(&text);
     let loaded = Loaded::foreign(session, Vec::new(), text, media.spans);
-    Ok(Imported { loaded, remarks, facts: media.facts, replaced })
+    Ok(Imported { loaded, remarks, deviations, facts: media.facts, replaced })
 }
 
 struct Built {

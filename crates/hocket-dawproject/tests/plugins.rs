@@ -77,7 +77,7 @@ fn read(devices: &str, inside: &str) -> (Imported, Made) {
         ("audio/ramp.wav", &ramp(480)),
         ("plugins/a.clap-preset", &[0, 255, 1]),
     ]);
-    let how = Import { catalogue: &Installed, stand_in: &[], stop: None };
+    let how = Import { catalogue: &Installed, stand_in: &[], stop: None, checks_schema: false };
     let imported = import(&made.path, &made.unpacked(), &how);
     (imported.unwrap_or_else(|error| panic!("{error}")), made)
 }
@@ -250,7 +250,7 @@ fn notes_of_a_folder(inner: &str) -> Imported {
         <Note time=\"1\" duration=\"1\" key=\"60\" channel=\"0\"/></Notes>";
     let xml = song(&structure, &lanes(notes));
     let made = Made::of(&[("project.xml", xml.as_bytes())]);
-    let how = Import { catalogue: &Installed, stand_in: &[], stop: None };
+    let how = Import { catalogue: &Installed, stand_in: &[], stop: None, checks_schema: false };
     import(&made.path, &made.unpacked(), &how).unwrap_or_else(|error| panic!("{error}"))
 }
 

@@ -266,10 +266,11 @@ impl<O: BlockObserver> Device<O> for Alsa {
         let entered = engine.enter();
         let leader = std::iter::once(entered.report.clone());
         let threads = leader.chain(engine.reports().iter().cloned()).collect();
-        let protection = entered.others.summary();
         let card = Card::new(&self.options.pcm, &mut self.playback, self.capture.as_mut());
         let mut cycle = Cycle::new(engine, observer, card, &self.channels);
         let end = cycle.run(stop);
+        // At the end it counts the threads that started while it played.
+        let protection = entered.others.summary();
         drop(entered);
         let (engine, observer, xruns) = cycle.end(monotonic_ns());
         Ok(Played { engine, observer, end, threads, protection, xruns: Some(xruns) })

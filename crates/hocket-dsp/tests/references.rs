@@ -2,9 +2,8 @@
 //! algorithms are fully defined. Tolerances are the manifest's.
 //!
 //! Whole sessions are compared in `hocket/tests/cli/references.rs`. These cases of the manifest with a formula are compared
-//! nowhere, because Hocket has nothing that computes them: fades along a quarter sine (`sox-fade-quarter-sine-0.2-0.3`,
-//! `ffmpeg-afade-in-qsin`) and a logarithm (`sox-fade-logarithmic-0.2-0.3`), as clips fade in lines; a tremolo
-//! (`sox-tremolo-5-60`); a convolution (`scipy-convolve-4096`).
+//! nowhere, because Hocket has nothing that computes them: a fade along a logarithm (`sox-fade-logarithmic-0.2-0.3`), as
+//! clips fade in lines or with equal power; a tremolo (`sox-tremolo-5-60`); a convolution (`scipy-convolve-4096`).
 
 mod common;
 

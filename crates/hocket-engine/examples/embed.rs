@@ -6,7 +6,9 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use hocket_engine::session::{Clip, Destination, Media, MediaId, Session, Strip, StripId, Track};
+use hocket_engine::session::{
+    Clip, ClipFade, Destination, Media, MediaId, Session, Strip, StripId, Track,
+};
 use hocket_engine::{
     BlockTimes, Edit, Editor, Effect, MediaPool, Policy, ScheduleKind, Seating, Settings,
     SiblingPolicy, StereoAudio, Strategy, Topology,
@@ -82,6 +84,7 @@ fn looped(media: MediaId) -> Clip {
         gain_db: 0.0,
         fade_in_s: 0.0,
         fade_out_s: 0.0,
+        fade_curve: ClipFade::default(),
     }
 }
 

@@ -176,7 +176,11 @@ pub(crate) fn estimated_change(ratio: &Estimate) -> String {
 
 fn percent_change(ratio: f64) -> String {
     let percent = (ratio - 1.0) * 100.0;
-    if percent.abs() < 100.0 { format!("{percent:+.1}") } else { format!("{percent:+.0}") }
+    if percent.abs() < 100.0 {
+        format!("{percent:+.1}")
+    } else {
+        grouped(&format!("{percent:+.0}"))
+    }
 }
 
 /// A share or a floor in per cent, two digits that count: `0.10 %`.
@@ -222,7 +226,7 @@ pub(crate) fn us(ns: f64) -> String {
 
 /// Puts commas between groups of three where there are five digits or more before the point.
 fn grouped(number: &str) -> String {
-    let (sign, rest) = number.strip_prefix('-').map_or(("", number), |rest| ("-", rest));
+    let (sign, rest) = number.split_at(usize::from(number.starts_with(['-', '+'])));
     let (whole, decimals) = rest.split_once('.').map_or((rest, None), |(w, d)| (w, Some(d)));
     let mut out = String::from(sign);
     for (at, digit) in whole.chars().enumerate() {

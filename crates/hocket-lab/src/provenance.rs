@@ -18,6 +18,8 @@ use serde::Deserialize;
 use crate::record::Build;
 
 const PUBLISHED: &str = "docs/results";
+/// Where their pictures are.
+const PICTURES: &str = "docs/pictures";
 
 /// The program that makes the record.
 struct Program {
@@ -74,10 +76,10 @@ fn written() -> Option<SystemTime> {
     std::env::current_exe().and_then(std::fs::metadata).and_then(|it| it.modified()).ok()
 }
 
-/// The first change that is not committed. Records that were just made are no changes of the program.
+/// The first change that is not committed. Records that were just made, and their pictures, are no changes of the program.
 fn changes(tree: &Path) -> Result<Option<String>, String> {
-    let but_records = format!(":!{PUBLISHED}");
-    let changes = git(tree, &["status", "--porcelain", "--", ".", &but_records])?;
+    let but = [PUBLISHED, PICTURES].map(|folder| format!(":!{folder}"));
+    let changes = git(tree, &["status", "--porcelain", "--", ".", &but[0], &but[1]])?;
     Ok(changes.lines().next().map(|first| first.trim().to_owned()))
 }
 

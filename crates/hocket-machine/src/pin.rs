@@ -217,6 +217,26 @@ impl ConfinedProcess {
         &self.refused
     }
 
+    /// Confines threads that have started since and use other CPUs, and returns how many. One that pinned itself to some of
+    /// [`ConfinedProcess::cpus`] keeps them.
+    ///
+    /// A thread starts with the CPUs of the thread that starts it. Those that one of the excepted threads started, and those
+    /// that chose CPUs for themselves, are the ones that are found here. Thread: control. Cost: some system calls, and one or
+    /// two for each thread that started since.
+    ///
+    /// # Errors
+    /// [`PinError::Unreadable`] if the threads cannot be listed. Those that refuse are in [`ConfinedProcess::refused`].
+    pub fn confine_newcomers(&mut self) -> Result<usize, PinError> {
+        let confined = self.before.len();
+        for thread in self.unseen()? {
+            // One that has ended in the meantime is no longer of interest.
+            if affinity_of(thread.0).is_ok_and(|now| !now.is_subset(&self.cpus)) {
+                self.confine_or_note(thread);
+            }
+        }
+        Ok(self.before.len() - confined)
+    }
+
     /// Restores every thread's CPUs and returns the result.
     pub fn release(mut self) -> Released {
         self.restore()
@@ -230,15 +250,17 @@ impl ConfinedProcess {
             if new.is_empty() {
                 break;
             }
-            for thread in new {
-                if let Err(error) = self.confine(thread)
-                    && sys::is_own_thread(thread.0)
-                {
-                    self.refused.push((thread, error));
-                }
-            }
+            new.into_iter().for_each(|thread| self.confine_or_note(thread));
         }
         Ok(())
+    }
+
+    fn confine_or_note(&mut self, thread: ThreadId) {
+        if let Err(error) = self.confine(thread)
+            && sys::is_own_thread(thread.0)
+        {
+            self.refused.push((thread, error));
+        }
     }
 
     fn unseen(&self) -> Result<Vec<ThreadId>, PinError> {

@@ -17,6 +17,7 @@ fn this_machine() {
     pinning_is_read_back();
     pinning_elsewhere_is_refused_with_a_reason();
     a_confined_process_is_released();
+    threads_that_start_later_are_confined_when_somebody_looks();
     classes_are_read_back();
     another_thread_is_named_ranked_and_missed();
     probing_leaves_no_trace();
@@ -117,6 +118,27 @@ fn a_confined_process_is_released() {
         assert_eq!(thread.affinity(), before);
     }
     assert!(pin::confine_process(&CpuSet::new(), &[]).is_err());
+    assert_eq!(pin::current_affinity(), Ok(before));
+}
+
+fn threads_that_start_later_are_confined_when_somebody_looks() {
+    let before = pin::current_affinity().expect("readable");
+    if before.len() < 2 {
+        println!("SKIPPED threads that start later: one CPU is the whole machine");
+        return;
+    }
+    let [first, last] =
+        [before.first(), before.last()].map(|cpu| CpuSet::single(cpu.expect("two")));
+    let mut confined = pin::confine_process(&first, &[]).unwrap_or_else(|e| panic!("{e}"));
+    let [inside, outside] = [Worker::start(), Worker::start()];
+    assert_eq!(confined.confine_newcomers(), Ok(0), "they inherit");
+    pin::pin_thread(outside.id, &last).expect("it may use that one");
+    assert_eq!(confined.confine_newcomers(), Ok(1));
+    assert_eq!([inside.affinity(), outside.affinity()], [first.clone(), first.clone()]);
+    assert_eq!(confined.confine_newcomers(), Ok(0), "it is known now");
+    let released = confined.release();
+    assert!(released.failed.is_empty() && released.born_since == 1, "{released:?}");
+    assert_eq!([inside.affinity(), outside.affinity()], [before.clone(), last]);
     assert_eq!(pin::current_affinity(), Ok(before));
 }
 

@@ -157,10 +157,35 @@ pub struct Clip {
     pub looped: bool,
     /// Level.
     pub gain_db: f32,
-    /// Length of the linear fade at the start.
+    /// Length of the fade at the start.
     pub fade_in_s: f64,
-    /// Length of the linear fade at the end of `length_s`; ignored if the clip has no end.
+    /// Length of the fade at the end of `length_s`; ignored if the clip has no end.
     pub fade_out_s: f64,
+    /// How both fades go.
+    pub fade_curve: ClipFade,
+}
+
+/// How the fades of a clip go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum ClipFade {
+    /// The level goes in a straight line. Two clips of the same sound that cross so are as loud as one.
+    #[default]
+    Linear,
+    /// The power goes along a quarter of a sine: -3 dB in the middle. Clips of different sounds that cross so stay as loud.
+    EqualPower,
+}
+
+impl ClipFade {
+    /// All of them.
+    pub const ALL: [ClipFade; 2] = [ClipFade::Linear, ClipFade::EqualPower];
+
+    /// The name in session files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ClipFade::Linear => "linear",
+            ClipFade::EqualPower => "equal-power",
+        }
+    }
 }
 
 /// A strip that sums the strips routed to it.

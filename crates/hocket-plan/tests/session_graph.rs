@@ -5,8 +5,9 @@ use std::fmt;
 
 use hocket_plan::graph::{EffectFacts, audible, session_graph};
 use hocket_plan::session::{
-    Clip, Destination, EffectAt, Group, GroupId, Input, InputId, LaneSpec, LaneTarget, MediaId,
-    Output, Return, ReturnId, Send, SendAt, Strip, StripId, TakeFrom, TakeSpec, Tap, Track,
+    Clip, ClipFade, Destination, EffectAt, Group, GroupId, Input, InputId, LaneSpec, LaneTarget,
+    MediaId, Output, Return, ReturnId, Send, SendAt, Strip, StripId, TakeFrom, TakeSpec, Tap,
+    Track,
 };
 use hocket_plan::{
     Effect, Fusing, Graph, GraphError, InputPort, Key, Node, NodeKind, ScheduleKind, Session,
@@ -560,6 +561,7 @@ fn clip() -> Clip {
         gain_db: 0.0,
         fade_in_s: 0.0,
         fade_out_s: 0.0,
+        fade_curve: ClipFade::default(),
     }
 }
 

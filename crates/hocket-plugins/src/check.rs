@@ -7,6 +7,7 @@
 mod calls;
 mod exercises;
 mod player;
+mod sibling;
 mod sound;
 mod supervisor;
 
@@ -16,6 +17,7 @@ use std::io::{self, Write};
 use serde::{Deserialize, Serialize};
 
 pub use exercises::{ALL, exercise};
+pub use sibling::BesideSibling;
 pub use supervisor::{Report, Supervisor};
 
 use crate::Description;
@@ -29,6 +31,8 @@ pub struct Job {
     pub seed: u64,
     /// How many checks to leave out.
     pub skip: usize,
+    /// Two CPUs that share a core, or why none are known.
+    pub pair: Result<[u32; 2], String>,
 }
 
 /// What came out of a check.
@@ -100,6 +104,8 @@ enum Line {
     Found(Verdict),
     /// Blocks were timed.
     Timed(Timing),
+    /// The same beside a busy sibling.
+    Beside(BesideSibling),
     /// There is no more.
     Ends,
 }

@@ -256,9 +256,20 @@ pub(crate) const CLIP_LENGTH: Key =
 pub(crate) const LOOP: Key =
     key("loop", Value::Flag, "false", "Starts again at `offset_s` when the file ends.");
 pub(crate) const CLIP_GAIN: Key = level("Level of the clip.");
-pub(crate) const FADE_IN: Key = time("fade_in_s", "0", "Linear fade at the start.");
-pub(crate) const FADE_OUT: Key =
-    time("fade_out_s", "0", "Linear fade at the end; none if the clip loops without `length_s`.");
+pub(crate) const FADE_IN: Key = time("fade_in_s", "0", "Length of the fade at the start.");
+pub(crate) const FADE_OUT: Key = time(
+    "fade_out_s",
+    "0",
+    "Length of the fade at the end; none if the clip loops without `length_s`.",
+);
+/// In the order of [`ClipFade::ALL`](hocket_plan::session::ClipFade::ALL).
+pub(crate) const FADE_CURVE: Key = key(
+    "fade_curve",
+    Value::Choice(&["linear", "equal-power"]),
+    "\"linear\"",
+    "`linear`: the level in a straight line, for two clips of one sound that cross; `equal-power`: a quarter of a sine, \
+     -3 dB in the middle, for clips of different sounds.",
+);
 
 pub(crate) const KIND: Key = key(
     "kind",
@@ -475,7 +486,7 @@ pub(crate) static TRACK_TABLE: Table = Table {
 pub(crate) static CLIP_TABLE: Table = Table {
     header: "[[track.clip]]",
     summary: "A piece of an audio file on the time line; overlapping clips add up.",
-    keys: &[FILE, START, OFFSET, CLIP_LENGTH, LOOP, CLIP_GAIN, FADE_IN, FADE_OUT],
+    keys: &[FILE, START, OFFSET, CLIP_LENGTH, LOOP, CLIP_GAIN, FADE_IN, FADE_OUT, FADE_CURVE],
 };
 pub(crate) static NOTE_TABLE: Table = Table {
     header: "[[track.notes]]",

@@ -2,8 +2,8 @@
 
 use hocket_plan::EffectCatalogue;
 use hocket_plan::session::{
-    Automation, Clip, Group, LaneSpec, LaneTarget, MediaId, NoteClip, Return, Send, Session, Strip,
-    StripId, Track,
+    Automation, Clip, ClipFade, Group, LaneSpec, LaneTarget, MediaId, NoteClip, Return, Send,
+    Session, Strip, StripId, Track,
 };
 use toml::de::DeTable;
 
@@ -555,6 +555,9 @@ impl Builder<'_> {
             gain_db: fields.number_or_zero(&schema::CLIP_GAIN) as f32,
             fade_in_s: fields.number_or_zero(&schema::FADE_IN),
             fade_out_s: fields.number_or_zero(&schema::FADE_OUT),
+            fade_curve: fields
+                .choice(&schema::FADE_CURVE)
+                .map_or(ClipFade::default(), |place| ClipFade::ALL[place]),
         };
         clip.media = media?;
         self.warn_of_fades(fields, &clip);

@@ -5,9 +5,9 @@ use std::fmt::{self, Write};
 use std::path::Path;
 
 use hocket_plan::session::{
-    Automation, Clip, ClipNote, Destination, EffectAt, Input, LaneTarget, LoopPoints, MediaId,
-    MidiFile, NoteClip, NoteSource, Output, Send, SendAt, Session, Strip, StripId, TakeFrom,
-    TakeSpec, Tap,
+    Automation, Clip, ClipFade, ClipNote, Destination, EffectAt, Input, LaneTarget, LoopPoints,
+    MediaId, MidiFile, NoteClip, NoteSource, Output, Send, SendAt, Session, Strip, StripId,
+    TakeFrom, TakeSpec, Tap,
 };
 use hocket_plan::{Effect, EffectCatalogue};
 use hocket_time::{CONTROL_GRID_FRAMES, Glide, LanePoint, MeterPoint, Shape, TempoPoint, TimeBase};
@@ -270,6 +270,9 @@ impl Writer<'_> {
         self.level(clip.gain_db);
         self.unless_zero("fade_in_s", clip.fade_in_s);
         self.unless_zero("fade_out_s", clip.fade_out_s);
+        if clip.fade_curve != ClipFade::default() {
+            self.text("fade_curve", clip.fade_curve.name());
+        }
         Ok(())
     }
 

@@ -4,9 +4,9 @@ mod common;
 
 use common::{FULL, Folder, loaded};
 use hocket_plan::session::{
-    Automation, Clip, Destination, EffectAt, Group, GroupId, Input, InputId, LaneSpec, LaneTarget,
-    LoopPoints, Media, MediaId, Output, Return, ReturnId, Send, SendAt, Session, SongTime, Strip,
-    StripId, Tap, Track,
+    Automation, Clip, ClipFade, Destination, EffectAt, Group, GroupId, Input, InputId, LaneSpec,
+    LaneTarget, LoopPoints, Media, MediaId, Output, Return, ReturnId, Send, SendAt, Session,
+    SongTime, Strip, StripId, Tap, Track,
 };
 use hocket_plan::{Effect, Key};
 use hocket_time::{Glide, LanePoint, MeterPoint, Shape, TempoPoint, TimeBase, TimeSignature};
@@ -30,6 +30,7 @@ fn whole_file(media: usize) -> Clip {
         gain_db: 0.0,
         fade_in_s: 0.0,
         fade_out_s: 0.0,
+        fade_curve: ClipFade::default(),
     }
 }
 
@@ -43,6 +44,7 @@ fn drums() -> Track {
         gain_db: f32::NEG_INFINITY,
         fade_in_s: 0.1,
         fade_out_s: 0.2,
+        fade_curve: ClipFade::EqualPower,
     };
     let key = Some(Key { from: StripId::Track(1), tap: Tap::PreFader });
     let compressor = Effect { bypass: true, key, ..effect("compressor", &[-18.0, 8.0]) };

@@ -4,9 +4,9 @@ mod common;
 
 use common::{FULL, Few, Folder, PLAYER, PLUGIN, STATE};
 use hocket_plan::session::{
-    Automation, Clip, ClipNote, Destination, EffectAt, Group, GroupId, Input, InputId, LaneSpec,
-    LaneTarget, LoopPoints, Media, MediaId, MidiFile, NoteClip, NoteSource, Output, Return,
-    ReturnId, Send, SendAt, Session, SongTime, Strip, StripId, Tap, Track,
+    Automation, Clip, ClipFade, ClipNote, Destination, EffectAt, Group, GroupId, Input, InputId,
+    LaneSpec, LaneTarget, LoopPoints, Media, MediaId, MidiFile, NoteClip, NoteSource, Output,
+    Return, ReturnId, Send, SendAt, Session, SongTime, Strip, StripId, Tap, Track,
 };
 use hocket_plan::{Effect, Key};
 use hocket_session::{LoadOptions, WriteError, convert, session_text};
@@ -43,16 +43,18 @@ fn word() -> impl Strategy<Value = String> {
 fn clip(media: usize) -> impl Strategy<Value = Clip> {
     let times = [number(), number(), number(), number()];
     let length = prop::option::of(1e-9..1e6f64);
-    (0..media, times, length, any::<bool>(), level()).prop_map(
-        |(media, [start_s, offset_s, fade_in_s, fade_out_s], length_s, looped, gain_db)| Clip {
+    let curve = prop::sample::select(ClipFade::ALL.to_vec());
+    (0..media, times, length, any::<bool>(), level(), curve).prop_map(
+        |(media, times, length_s, looped, gain_db, fade_curve)| Clip {
             media: MediaId(media),
-            start_s,
-            offset_s,
+            start_s: times[0],
+            offset_s: times[1],
             length_s,
             looped,
             gain_db,
-            fade_in_s,
-            fade_out_s,
+            fade_in_s: times[2],
+            fade_out_s: times[3],
+            fade_curve,
         },
     )
 }

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::time::Duration;
 
 use hocket_disk::{FileStorage, Settings as DiskSettings};
-use hocket_engine::session::{Clip, Destination, Media, MediaId, Strip, Track};
+use hocket_engine::session::{Clip, ClipFade, Destination, Media, MediaId, Strip, Track};
 use hocket_engine::time::{LoopRange, TimedCommand, TransportCommand};
 use hocket_engine::{
     ClipMedia, Engine, Fusing, MediaPool, Policy, ScheduleKind, Seat, Seating, Seats, Session,
@@ -70,6 +70,7 @@ fn session() -> Session {
         gain_db: 0.0,
         fade_in_s: 0.0,
         fade_out_s: 0.0,
+        fade_curve: ClipFade::default(),
     };
     let track = |file| Track {
         strip: Strip::new(format!("track {file}")),

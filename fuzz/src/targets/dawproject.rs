@@ -43,7 +43,7 @@ pub fn check(bytes: &[u8]) {
 }
 
 fn how() -> Import<'static> {
-    Import { catalogue: &CATALOGUE, stand_in: &[], stop: None }
+    Import { catalogue: &CATALOGUE, stand_in: &[], stop: None, checks_schema: true }
 }
 
 fn of_archive(bytes: &[u8]) -> Result<Imported, ImportError> {

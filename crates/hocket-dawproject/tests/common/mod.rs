@@ -13,7 +13,8 @@ use zip::{CompressionMethod, ZipWriter};
 pub static CATALOGUE: Effects = Effects::builtin();
 
 /// How tests import.
-pub const HOW: Import<'static> = Import { catalogue: &CATALOGUE, stand_in: &[], stop: None };
+pub const HOW: Import<'static> =
+    Import { catalogue: &CATALOGUE, stand_in: &[], stop: None, checks_schema: false };
 
 /// A project in a folder of its own.
 pub struct Made {

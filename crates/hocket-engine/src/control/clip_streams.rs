@@ -156,7 +156,7 @@ fn too_slow(file: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use hocket_plan::session::{Clip, MediaId};
+    use hocket_plan::session::{Clip, ClipFade, MediaId};
 
     use super::*;
     use crate::block::clip_times::ClipTimes;
@@ -197,6 +197,7 @@ mod tests {
             gain_db: 0.0,
             fade_in_s: 0.0,
             fade_out_s: 0.0,
+            fade_curve: ClipFade::default(),
         };
         let times = ClipTimes::new(&clip, 100, 48_000);
         let cues = Cues::default();

@@ -3,12 +3,16 @@
 //! It requests when the leader takes its seat, and gives everything back when the leader leaves. A refusal
 //! is reported with the reason and what would help; the engine then plays without it.
 
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+
 use hocket_machine::cookie::{self, Cookie, CookieError, CookieGuard};
 use hocket_machine::partition::{Holds, Partition, PartitionError, PartitionKind};
 use hocket_machine::pin::{self, ConfinedProcess, CpuSet, ThreadId, current_thread};
 use hocket_machine::smt::{self, SmtOff};
 use hocket_plan::{SeatId, SiblingPolicy};
 
+use super::regular_thread::RegularThread;
 use super::seating::Seating;
 
 /// The results of a policy's requests. Dropping this gives everything back.
@@ -22,6 +26,7 @@ pub struct Protection {
     pub moved: usize,
     /// What could not be done, and why.
     pub refused: Vec<String>,
+    moved_since: Arc<AtomicUsize>,
     _held: Vec<Held>,
 }
 
@@ -29,13 +34,32 @@ pub struct Protection {
 #[derive(Debug)]
 #[allow(dead_code)]
 enum Held {
-    Confined(ConfinedProcess),
+    Confined(Confined),
     Cookies(CookieGuard),
     Partition(Partition),
     Smt(SmtOff),
 }
 
+/// The other threads of the process, and who looks for new ones: plug-ins and libraries start theirs when they like.
+#[derive(Debug)]
+#[allow(dead_code)]
+struct Confined {
+    /// Dropped first. `None`: it could not be started.
+    looks: Option<RegularThread>,
+    process: Arc<Mutex<ConfinedProcess>>,
+}
+
+/// How many looks of the [`RegularThread`] pass until it looks for new threads: about a second.
+const LOOKS: u32 = 25;
+
 impl Protection {
+    /// How many threads have started since on other CPUs than the requested ones, and were moved there too. A look about once
+    /// a second finds them.
+    pub fn moved_since(&self) -> usize {
+        // Relaxed: a count that publishes nothing.
+        self.moved_since.load(Relaxed)
+    }
+
     /// Whether the system granted the policy as requested.
     pub fn is_complete(&self) -> bool {
         self.refused.is_empty()
@@ -45,7 +69,14 @@ impl Protection {
     pub fn summary(&self) -> Option<String> {
         let asked = self.asked.as_ref()?;
         Some(match self.is_complete() {
-            true => format!("{asked}: {}", self.got.as_deref().unwrap_or("granted")),
+            true => {
+                let since = match self.moved_since() {
+                    0 => String::new(),
+                    1 => ", and one that started since".into(),
+                    more => format!(", and {more} that started since"),
+                };
+                format!("{asked}: {}{since}", self.got.as_deref().unwrap_or("granted"))
+            }
             false => format!("{asked}: not granted here: {}", self.refused.join("; ")),
         })
     }
@@ -121,9 +152,33 @@ fn confined(seating: &Seating, own: &[ThreadId]) -> Protection {
             asked.moved = confined.threads();
             asked.refused = confined.refused().iter().map(|(_, error)| error.to_string()).collect();
             let got = format!("{} threads on CPUs {}", asked.moved, confined.cpus());
-            asked.hold(got, Held::Confined(confined))
+            let process = Arc::new(Mutex::new(confined));
+            let looks = look_for_new_threads(&process, &asked.moved_since);
+            if let Err(error) = &looks {
+                asked
+                    .refused
+                    .push(format!("threads that start later are not moved there: {error}"));
+            }
+            asked.hold(got, Held::Confined(Confined { looks: looks.ok(), process }))
         }
     }
+}
+
+/// Starts the thread that looks for new threads. It is one of those that stay on the CPUs.
+fn look_for_new_threads(
+    process: &Arc<Mutex<ConfinedProcess>>,
+    moved_since: &Arc<AtomicUsize>,
+) -> std::io::Result<RegularThread> {
+    let (process, moved_since) = (Arc::clone(process), Arc::clone(moved_since));
+    let mut looks = 0u32;
+    RegularThread::start("confiner", move || {
+        looks = looks.wrapping_add(1);
+        if looks.is_multiple_of(LOOKS) {
+            let mut process = process.lock().unwrap_or_else(PoisonError::into_inner);
+            // Without a list of threads there is nothing to do. The next look may have one.
+            moved_since.fetch_add(process.confine_newcomers().unwrap_or(0), Relaxed);
+        }
+    })
 }
 
 /// `cookie`: one for each group of workers. The leader is worker 0; the others follow in order.

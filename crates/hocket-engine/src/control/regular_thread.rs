@@ -12,6 +12,7 @@ use hocket_machine::pin::{self, CpuSet};
 const LOOK_EVERY: Duration = Duration::from_millis(40);
 
 /// Does it again and again, with a rest of [`LOOK_EVERY`] before each time, until dropped.
+#[derive(Debug)]
 pub(crate) struct RegularThread {
     /// Dropped to end the thread.
     stop: Option<Sender<()>>,

@@ -6,7 +6,7 @@ use hocket_dsp::{Block, Processor, StereoMut};
 use hocket_engine::ClipPlayer;
 use hocket_engine::time::{BlockTime, Segments, TempoMap};
 use hocket_engine::{MediaPool, StereoAudio, session_end_frames};
-use hocket_plan::session::Clip;
+use hocket_plan::session::{Clip, ClipFade};
 use proptest::prelude::*;
 
 use crate::stage::{self, RATE_HZ, whole_file};
@@ -41,8 +41,12 @@ fn formula(clip: &Clip, row: &[f32], t: u64) -> f64 {
     let offset = frames(clip.offset_s);
     let source = offset + if clip.looped { played % (row.len() as u64 - offset) } else { played };
     let share = |part: u64, whole: u64| if part < whole { part as f64 / whole as f64 } else { 1.0 };
-    let fade_in = share(played, frames(clip.fade_in_s));
-    let fade_out = end.map_or(1.0, |end| share(end - t, frames(clip.fade_out_s)));
+    let curve = |share: f64| match clip.fade_curve {
+        ClipFade::Linear => share,
+        ClipFade::EqualPower => (share * std::f64::consts::FRAC_PI_2).sin(),
+    };
+    let fade_in = curve(share(played, frames(clip.fade_in_s)));
+    let fade_out = curve(end.map_or(1.0, |end| share(end - t, frames(clip.fade_out_s))));
     f64::from(row[source as usize])
         * 10f64.powf(f64::from(clip.gain_db) / 20.0)
         * fade_in
@@ -147,6 +151,7 @@ prop_compose! {
     fn any_clip()(
         start in 0u64..600, offset in 0u64..350, length in proptest::option::of(0u64..700),
         looped: bool, gain_db in -24.0f32..6.0, fade_in in 0u64..200, fade_out in 0u64..200,
+        fade_curve in proptest::sample::select(ClipFade::ALL.to_vec()),
     ) -> Clip {
         Clip {
             start_s: seconds(start),
@@ -156,6 +161,7 @@ prop_compose! {
             gain_db,
             fade_in_s: seconds(fade_in),
             fade_out_s: seconds(fade_out),
+            fade_curve,
             ..whole_file()
         }
     }

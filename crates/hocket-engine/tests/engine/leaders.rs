@@ -1,7 +1,11 @@
 //! Whose thread the leader may be: any, whether it has entered or not, one after the other.
 
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
 use hocket_engine::{Engine, Policy, Seating, Settings};
-use hocket_machine::{Topology, class, pin};
+use hocket_machine::pin::{self, CpuSet};
+use hocket_machine::{Topology, class};
 use hocket_plan::{ScheduleKind, SiblingPolicy};
 use hocket_rt::Strategy;
 
@@ -45,4 +49,47 @@ fn a_leader_that_never_entered_leads_and_dies_and_another_goes_on() {
             }
         }
     }
+}
+
+/// Plug-ins start threads when they like, and some choose CPUs for them.
+#[test]
+fn threads_that_start_while_it_plays_stay_off_the_workers_cores_too() {
+    let _alone = stage::alone();
+    let sibling = SiblingPolicy::ReserveCore;
+    let policy = Policy { schedule: ScheduleKind::Serial, sibling, wait: Strategy::Futex };
+    let seating = match Topology::discover() {
+        Ok(topology) => Seating::here(&topology, sibling, Some(1)).ok(),
+        Err(_) => None,
+    };
+    let reserves = |it: &Seating| it.is_pinned() && it.placement().others.is_some();
+    let Some(seating) = seating.filter(reserves) else {
+        return println!("SKIPPED threads_that_start_while_it_plays: no second core to reserve");
+    };
+    let workers_cpu = CpuSet::single(seating.worker_cpu(0).unwrap());
+    let (prepared, _) = stage::lattice(2, 3);
+    let engine = Engine::start(prepared, stage::settings(policy), seating).unwrap();
+    let entered = engine.enter();
+    assert!(entered.others.is_complete(), "{:?}", entered.others.summary());
+    let before = entered.others.summary().unwrap();
+    let (number, numbers) = channel();
+    let (go_on, wait) = channel::<()>();
+    let chosen = workers_cpu.clone();
+    let plug_in = std::thread::spawn(move || {
+        pin::pin_current_thread(&chosen).unwrap();
+        number.send(pin::current_thread()).unwrap();
+        let _ = wait.recv();
+        pin::current_affinity().unwrap()
+    });
+    let thread = numbers.recv().unwrap();
+    let until = Instant::now() + Duration::from_secs(60);
+    while entered.others.moved_since() == 0 && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let moved = pin::affinity_of_thread(thread).unwrap();
+    assert!(!moved.intersects(&workers_cpu), "it is on {moved}, a worker on {workers_cpu}");
+    let after = entered.others.summary().unwrap();
+    assert_eq!(after, format!("{before}, and one that started since"));
+    drop(entered);
+    drop(go_on);
+    assert_eq!(plug_in.join().unwrap(), workers_cpu, "it has what it chose");
 }

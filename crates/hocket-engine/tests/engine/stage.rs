@@ -8,7 +8,8 @@ use hocket_engine::{
     Engine, MediaPool, Policy, Prepared, Seating, Settings, StereoAudio, prepare_session,
 };
 use hocket_plan::session::{
-    Clip, Destination, Group, GroupId, Media, MediaId, Return, ReturnId, Send, Strip, Tap, Track,
+    Clip, ClipFade, Destination, Group, GroupId, Media, MediaId, Return, ReturnId, Send, Strip,
+    Tap, Track,
 };
 use hocket_plan::{
     Edge, Effect, Fusing, Graph, Node, NodeKind, ScheduleKind, Seat, Seats, Session, SiblingPolicy,
@@ -137,6 +138,7 @@ pub fn whole_file() -> Clip {
         gain_db: 0.0,
         fade_in_s: 0.0,
         fade_out_s: 0.0,
+        fade_curve: ClipFade::default(),
     }
 }
 

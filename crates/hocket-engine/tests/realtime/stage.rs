@@ -8,7 +8,8 @@ use hocket_engine::{
     Control, Engine, MediaPool, Policy, Prepared, Seating, Settings, StereoAudio, prepare_session,
 };
 use hocket_plan::session::{
-    Clip, Destination, Group, GroupId, Media, MediaId, Return, ReturnId, Send, Strip, Tap, Track,
+    Clip, ClipFade, Destination, Group, GroupId, Media, MediaId, Return, ReturnId, Send, Strip,
+    Tap, Track,
 };
 use hocket_plan::{
     Edge, Effect, Fusing, Graph, Node, NodeId, NodeKind, ScheduleKind, Seat, Seats, Session,
@@ -152,6 +153,7 @@ fn clips(index: usize) -> Vec<Clip> {
         gain_db: 0.0,
         fade_in_s: 0.005,
         fade_out_s: 0.0,
+        fade_curve: ClipFade::default(),
     };
     let passing = Clip {
         start_s: 0.0205,

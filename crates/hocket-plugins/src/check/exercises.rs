@@ -13,7 +13,7 @@ use super::player::{Player, Score};
 use super::sound::{
     Random, Stereo, constant, difference, from, joined, noise, not_finite, peak, same, subnormal,
 };
-use super::{Job, Level, Line, Notes, SystemCalls, Timing};
+use super::{Job, Level, Line, Notes, SystemCalls, Timing, sibling};
 use crate::Description;
 
 /// The names of the checks.
@@ -29,6 +29,7 @@ pub const ALL: &[&str] = &[
     "calls",
     "threads",
     "timing",
+    "sibling",
 ];
 
 const RATES_HZ: [u32; 4] = [44_100, 48_000, 96_000, 192_000];
@@ -56,6 +57,10 @@ const TIMED: [usize; 6] = [32, 64, 128, 256, 512, 1024];
 /// Blocks of each, and those before that only warm up.
 const TIMED_BLOCKS: usize = 500;
 const WARM_UP: usize = 20;
+/// The length of blocks beside a busy sibling, and how many make a turn: some 10 ms, but no fewer and no more than these.
+const BESIDE: usize = 256;
+const TURN_NS: u64 = 10_000_000;
+const TURN_BLOCKS: std::ops::RangeInclusive<u64> = 20..=2000;
 /// Blocks in which calls are counted.
 const WATCHED_BLOCKS: usize = 100;
 /// Threads that are Hocket's own.
@@ -87,6 +92,7 @@ struct Exercises<'a> {
     notes: Notes,
     /// Objects that were loaded before the plug-in.
     loaded: Vec<usize>,
+    pair: &'a Result<[u32; 2], String>,
 }
 
 impl<'a> Exercises<'a> {
@@ -94,7 +100,8 @@ impl<'a> Exercises<'a> {
         // liblilv is none of the plug-in's libraries.
         let _ = crate::lv2::available();
         let (plugin, seed) = (&job.plugin, job.seed);
-        Exercises { plugin, seed, system_calls, notes: Notes::new(file), loaded: calls::loaded() }
+        let (notes, loaded, pair) = (Notes::new(file), calls::loaded(), &job.pair);
+        Exercises { plugin, seed, system_calls, notes, loaded, pair }
     }
 
     fn run(mut self, skip: usize) -> io::Result<()> {
@@ -126,7 +133,8 @@ impl<'a> Exercises<'a> {
             "events" => self.events(),
             "calls" => self.calls(),
             "threads" => self.threads(),
-            _ => self.timing(),
+            "timing" => self.timing(),
+            _ => self.sibling(),
         }
     }
 
@@ -669,6 +677,36 @@ impl Exercises<'_> {
         }
         if self.notes.is_clean() {
             self.notes.ok("99 of 100 blocks of each length take less than half of their deadline");
+        }
+        Ok(())
+    }
+
+    /// What it is worth to keep the other half of the core free.
+    fn sibling(&mut self) -> Result<(), String> {
+        let cpus = match self.pair {
+            Ok(cpus) => *cpus,
+            Err(why) => {
+                self.notes.say(Level::Unmeasured, why.clone(), None);
+                return Ok(());
+            }
+        };
+        self.at(RATE_HZ, &[BESIDE], self.seed);
+        let mut player = self.player(RATE_HZ)?;
+        let warm_up = noise(BESIDE * WARM_UP, self.seed);
+        player.play(&warm_up, &[BESIDE], &Score::default());
+        let blocks = (TURN_NS / median(&player.times_ns).max(1))
+            .clamp(*TURN_BLOCKS.start(), *TURN_BLOCKS.end());
+        let sound = noise(BESIDE * blocks as usize, self.seed);
+        let block_us = || {
+            player.play(&sound, &[BESIDE], &Score::default());
+            median(&player.times_ns) as f64 / 1e3
+        };
+        match sibling::measure(cpus, BESIDE, block_us) {
+            Ok(found) => {
+                self.notes.ok(found.told());
+                self.notes.write(&Line::Beside(found));
+            }
+            Err(why) => self.notes.say(Level::Unmeasured, why, None),
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ALL, Job, Level, Line, Timing, Verdict};
+use super::{ALL, BesideSibling, Job, Level, Line, Timing, Verdict};
 use crate::Description;
 use crate::child::{self, Early};
 
@@ -28,6 +28,8 @@ pub struct Supervisor {
     pub limit: Duration,
     /// Whether what the plug-in prints is shown.
     pub shows_output: bool,
+    /// Two CPUs that share a core, or why none are known.
+    pub pair: Result<[u32; 2], String>,
 }
 
 /// What all checks of a plug-in found.
@@ -43,9 +45,16 @@ pub struct Report {
     pub verdicts: Vec<Verdict>,
     /// By block length.
     pub timings: Vec<Timing>,
+    /// What a busy sibling costs; `None`: not measured.
+    pub beside_sibling: Option<BesideSibling>,
 }
 
 impl Report {
+    /// One without times.
+    pub fn new(kind: String, title: String, seed: u64, verdicts: Vec<Verdict>) -> Report {
+        Report { kind, title, seed, verdicts, timings: Vec::new(), beside_sibling: None }
+    }
+
     /// The worst verdict.
     pub fn level(&self) -> Level {
         self.verdicts.iter().map(|verdict| verdict.level).max().unwrap_or(Level::Ok)
@@ -60,12 +69,11 @@ impl Supervisor {
     /// # Errors
     /// No process can be started, or no file written.
     pub fn check(&self, plugin: &Description, seed: u64) -> io::Result<Report> {
-        let (kind, title) = (plugin.kind.clone(), plugin.title.clone());
-        let mut report = Report { kind, title, seed, verdicts: Vec::new(), timings: Vec::new() };
+        let mut report = Report::new(plugin.kind.clone(), plugin.title.clone(), seed, Vec::new());
         let (mut skip, mut crashes) = (0, 0);
         while skip < ALL.len() && crashes < MOST_CRASHES {
-            let done = self.once(&Job { plugin: plugin.clone(), seed, skip }, &mut report)?;
-            skip += done;
+            let job = Job { plugin: plugin.clone(), seed, skip, pair: self.pair.clone() };
+            skip += self.once(&job, &mut report)?;
             crashes += 1;
         }
         if skip < ALL.len() {
@@ -91,6 +99,7 @@ impl Supervisor {
         let lines = Lines::read(file.path())?;
         report.verdicts.extend(lines.verdicts);
         report.timings.extend(lines.timings);
+        report.beside_sibling = lines.beside_sibling.or(report.beside_sibling.take());
         if lines.complete {
             return Ok(ALL.len());
         }
@@ -133,6 +142,7 @@ fn left_out(checks: &[&str]) -> Verdict {
 struct Lines {
     verdicts: Vec<Verdict>,
     timings: Vec<Timing>,
+    beside_sibling: Option<BesideSibling>,
     /// How many checks it began, and the last one.
     begun: usize,
     check: String,
@@ -155,6 +165,7 @@ impl Lines {
                 Line::At(at) => lines.at = Some(at),
                 Line::Found(verdict) => lines.verdicts.push(verdict),
                 Line::Timed(timing) => lines.timings.push(timing),
+                Line::Beside(found) => lines.beside_sibling = Some(found),
                 Line::Ends => lines.complete = true,
             }
         }

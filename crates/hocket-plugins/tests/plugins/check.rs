@@ -27,6 +27,7 @@ fn supervisor(limit_s: u64) -> Supervisor {
         arguments: arguments.map(Into::into).into(),
         limit: Duration::from_secs(limit_s),
         shows_output: false,
+        pair: Err("no core has two threads".into()),
     }
 }
 
@@ -61,8 +62,35 @@ fn a_good_plug_in_passes_every_check() {
         assert_eq!(worst(&report, check).level, Level::Ok, "{report:#?}");
     }
     assert_eq!(worst(&report, "calls").level, Level::Unmeasured, "system calls alone");
+    assert_eq!(worst(&report, "sibling").found, "no core has two threads");
+    assert_eq!(report.beside_sibling, None);
     assert_eq!(report.timings.len(), 6);
     assert!(report.timings.iter().all(|timing| timing.median_us <= timing.worst_us));
+}
+
+/// Any two CPUs do for that: what shares a core is the caller's to know.
+#[test]
+fn a_plug_in_is_timed_beside_a_busy_sibling() {
+    let test = "a_plug_in_is_timed_beside_a_busy_sibling";
+    let Some(file) = test_clap(test) else { return };
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        return println!("SKIPPED {test}: one CPU");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("good.clap");
+    std::fs::copy(file, &library).unwrap();
+    let plugin = clap::describe(&library, "test.hocket.gain").unwrap();
+    let report = Supervisor { pair: Ok([0, 1]), ..supervisor(60) }.check(&plugin, 7).unwrap();
+    let said = worst(&report, "sibling");
+    let Some(beside) = &report.beside_sibling else {
+        // A machine may have CPUs of other numbers only.
+        return assert_eq!(said.level, Level::Unmeasured, "{report:#?}");
+    };
+    assert_eq!((said.level, said.found.clone()), (Level::Ok, beside.told()));
+    assert_eq!((beside.cpus, beside.frames, beside.turns), ([0, 1], 256, 15));
+    let [low, high] = beside.interval;
+    assert!(0.0 < low && low <= beside.ratio && beside.ratio <= high, "{beside:?}");
+    assert!(beside.alone_us > 0.0 && beside.beside_us > 0.0, "{beside:?}");
 }
 
 #[test]

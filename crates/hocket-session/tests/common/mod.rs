@@ -218,6 +218,7 @@ input = "keys"
     gain_db = -inf
     fade_in_s = 0.1
     fade_out_s = 0.2
+    fade_curve = "equal-power"
     [[track.clip]]
     file = "./audio/b.wav"
     [[track.effect]]

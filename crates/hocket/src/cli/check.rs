@@ -22,7 +22,7 @@ pub struct CheckArgs {
     /// Sample rate in Hz at which they will run [default: each session's own].
     #[arg(long, value_name = "HZ")]
     pub rate: Option<u32>,
-    /// Of a .dawproject: counts it as a mistake that something does not play.
+    /// Of a .dawproject: counts it as a mistake that something does not play, or is not what the format's schema allows.
     #[arg(long)]
     pub strict: bool,
     /// Of a MIDI file: the SoundFont (.sf2) that plays it [default: $HOCKET_SOUNDFONT, or the General MIDI set that is

@@ -66,7 +66,12 @@ pub(crate) fn import(path: &Path, folder: &Path, how: ProjectUse) -> Result<Impo
     let count = how.stand_in_us.map(|us| how.windows.unwrap_or_else(|| windows_for(us)));
     let stand_in = count.map_or_else(Vec::new, stand_in);
     let stop = crate::interrupt::flag()?;
-    let import = Import { catalogue: &catalogue, stand_in: &stand_in, stop: Some(&stop) };
+    let import = Import {
+        catalogue: &catalogue,
+        stand_in: &stand_in,
+        stop: Some(&stop),
+        checks_schema: how.strict,
+    };
     let imported =
         hocket_dawproject::import(path, folder, &import).map_err(|error| match error {
             ImportError::Wrong(error) => Failure::bad_input(error),
@@ -76,12 +81,8 @@ pub(crate) fn import(path: &Path, folder: &Path, how: ProjectUse) -> Result<Impo
                 message: format!("{}: {error}; nothing was written", path.display()),
             },
         })?;
-    if how.strict && !imported.remarks.is_empty() {
-        let list = imported.remarks.join("\n");
-        return Err(Failure::bad_input(format!(
-            "{list}\n{}: not all of this project plays, as said above; leave out --strict to play the rest",
-            path.display()
-        )));
+    if how.strict {
+        refuse_any(path, &imported)?;
     }
     if let Some(us) = how.stand_in_us.filter(|_| imported.replaced > 0) {
         note(format_args!(
@@ -91,6 +92,23 @@ pub(crate) fn import(path: &Path, folder: &Path, how: ProjectUse) -> Result<Impo
         ));
     }
     Ok(imported)
+}
+
+/// For `--strict`: everything has to play as it was meant, and the text has to be what the format's schema allows.
+fn refuse_any(path: &Path, imported: &Imported) -> Result<(), Failure> {
+    let Imported { remarks, deviations, .. } = imported;
+    let why = match (remarks.is_empty(), deviations.is_empty()) {
+        (true, true) => return Ok(()),
+        (false, _) => {
+            "not all of this project plays, as said above; leave out --strict to play the rest"
+        }
+        (true, false) => {
+            "the project is not what the format's schema allows, as said above; leave out --strict to play it"
+        }
+    };
+    let list: Vec<&str> = remarks.iter().chain(deviations).map(String::as_str).collect();
+    let text = format!("{}\n{}: {why}", list.join("\n"), path.display());
+    Err(Failure::bad_input(text))
 }
 
 /// How many windows of the meter take that long on this machine. The same number each time within a process, which

@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use hocket_engine::{Topology, seats_of};
+use hocket_plan::SeatId;
 use hocket_plugins::check::{self, Job, Level, Report, Supervisor, SystemCalls, Timing, Verdict};
 use hocket_plugins::scan::{Found, Library, Problem};
 use hocket_plugins::{Description, Format};
@@ -123,13 +125,7 @@ fn library(wanted: &str) -> Result<Option<Library>, Failure> {
 fn of_problem(problem: &Problem, seed: u64) -> Report {
     let name = problem.library.display().to_string();
     let remedy = "see that the library loads: `ldd` names what it lacks";
-    Report {
-        kind: name.clone(),
-        title: name,
-        seed,
-        verdicts: vec![failed("builds", &problem.why, remedy)],
-        timings: Vec::new(),
-    }
+    Report::new(name.clone(), name, seed, vec![failed("builds", &problem.why, remedy)])
 }
 
 fn failed(check: &str, found: &str, remedy: &str) -> Verdict {
@@ -143,7 +139,7 @@ fn report(plugin: &Description, seed: u64, args: &CheckPluginArgs) -> Result<Rep
             let (kind, title) = (plugin.kind.clone(), plugin.title.clone());
             let remedy = "make an instance of it in a debugger";
             let verdicts = vec![failed("builds", why, remedy)];
-            return Ok(Report { kind, title, seed, verdicts, timings: Vec::new() });
+            return Ok(Report::new(kind, title, seed, verdicts));
         }
         Some(why) => {
             let why = format!("Hocket does not run the plug-in '{}': {why}", plugin.kind);
@@ -156,12 +152,26 @@ fn report(plugin: &Description, seed: u64, args: &CheckPluginArgs) -> Result<Rep
         arguments: vec!["plugin".into(), "exercise".into()],
         limit: Duration::from_secs(args.limit),
         shows_output: talk_flag() == Some("--verbose"),
+        pair: pair(),
     };
     let progress = line();
     progress.set_message(format!("checking {}", plugin.kind));
     let report = supervisor.check(plugin, seed).map_err(Failure::not_possible);
     progress.finish_and_clear();
     report
+}
+
+/// Two CPUs that this process may use and that share a core, or why there are none.
+fn pair() -> Result<[u32; 2], String> {
+    let topology = Topology::discover().map_err(|error| error.to_string())?;
+    let (seats, cpus) = seats_of(&topology);
+    let pair = (0..cpus.len()).find_map(|seat| {
+        let sibling = seats.siblings(SeatId(seat)).first()?.0;
+        Some([cpus[seat], cpus[sibling]])
+    });
+    pair.filter(|_| topology.is_this_system).ok_or_else(|| {
+        "no two CPUs that Hocket may use share a core here, so there is no busy sibling".into()
+    })
 }
 
 fn text(report: &Report) -> String {

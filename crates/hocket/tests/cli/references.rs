@@ -29,10 +29,14 @@ fn channels(path: &Path) -> Vec<Vec<f32>> {
 
 /// Renders tracks at 48 kHz, as floats and as long as the reference is.
 fn rendered(tracks: &str, frames: usize) -> Vec<Vec<f32>> {
-    let head = "[session]\nname = \"try\"\nsample_rate_hz = 48000\n\n";
+    rendered_at(48_000, tracks, frames)
+}
+
+fn rendered_at(rate_hz: u32, tracks: &str, frames: usize) -> Vec<Vec<f32>> {
+    let head = format!("[session]\nname = \"try\"\nsample_rate_hz = {rate_hz}\n\n");
     let (folder, file) = session(&format!("{head}{tracks}"));
     let out = folder.path().join("out.wav");
-    let length = (frames as f64 / 48e3).to_string();
+    let length = (frames as f64 / f64::from(rate_hz)).to_string();
     let ran = run(&[
         "render",
         &file,
@@ -92,4 +96,23 @@ fn a_clip_lies_where_it_lies_elsewhere() {
     wanted.reverse();
     let got = rendered(&track, wanted.len());
     (0..2).for_each(|side| check(id, &case, &got[side], &wanted));
+}
+
+/// Fades of equal power, at both ends of a clip and at its start alone.
+#[test]
+fn clips_fade_with_equal_power_as_elsewhere() {
+    for (id, fades) in [
+        ("sox-fade-quarter-sine-0.2-0.3", "fade_in_s = 0.2, fade_out_s = 0.3"),
+        ("ffmpeg-afade-in-qsin", "fade_in_s = 0.5"),
+    ] {
+        let Some((folder, case)) = case(id) else { return };
+        let file = folder.join(case["inputs"][0].as_str().unwrap());
+        let track = format!(
+            "[[track]]\nname = \"a\"\nclip = [{{ file = \"{}\", {fades}, fade_curve = \"equal-power\" }}]\n",
+            file.display()
+        );
+        let wanted = channels(&folder.join(case["output"].as_str().unwrap()));
+        let got = rendered_at(44_100, &track, wanted[0].len());
+        (0..wanted.len()).for_each(|side| check(id, &case, &got[side], &wanted[side]));
+    }
 }

@@ -318,10 +318,11 @@ fn bandwidths(results: &Results) -> Option<Plot> {
         let estimate = results.estimate(&variant(primitive, Company::Alone), "bandwidth")?;
         let name = primitive.name();
         let label = name.split('-').next().unwrap_or(&name).to_string();
-        known.contains(&kib).then(|| Bar { label, estimate, group: kib_told(kib) })
+        known.contains(&kib).then(|| (kib, Bar { label, estimate, group: kib_told(kib) }))
     };
-    let mut bars: Vec<Bar> = primitives(results).into_iter().filter_map(bar).collect();
-    bars.sort_by(|a, b| b.group.cmp(&a.group));
+    let mut sized: Vec<(usize, Bar)> = primitives(results).into_iter().filter_map(bar).collect();
+    sized.sort_by_key(|(kib, _)| *kib);
+    let bars: Vec<Bar> = sized.into_iter().map(|(_, bar)| bar).collect();
     (!bars.is_empty()).then(|| Plot::Bars {
         title: "Bytes a second, alone on a CPU".into(),
         axis: Axis::log("bandwidth", "MB/s"),

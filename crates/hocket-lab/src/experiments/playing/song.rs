@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hocket_engine::{MediaPool, StereoAudio};
-use hocket_plan::session::{Clip, Destination, Media, MediaId, Strip, Track};
+use hocket_plan::session::{Clip, ClipFade, Destination, Media, MediaId, Strip, Track};
 use hocket_plan::{Effect, Session};
 
 use super::RATE_HZ;
@@ -48,6 +48,7 @@ impl Song {
             gain_db: 0.0,
             fade_in_s: 0.0,
             fade_out_s: 0.0,
+            fade_curve: ClipFade::default(),
         };
         let chain = (0..self.effects).map(effect).collect();
         Track {

@@ -92,7 +92,7 @@ impl Layout {
         match room {
             Room::Wide | Room::Long(_) => {
                 let names = most(&|row| if row.heading { 0.0 } else { width(&row.label) })
-                    .clamp(60.0, 340.0);
+                    .clamp(60.0, 480.0);
                 let notes = most(&|row| width(&row.note)).min(230.0);
                 let right = total - EDGE - if notes > 0.0 { notes + 14.0 } else { 6.0 };
                 Layout {
