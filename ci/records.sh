@@ -90,7 +90,9 @@ main() {
   fi
   cargo build --locked --release --workspace --bin hocket
   # Built before anything is measured.
-  cargo bench --locked --workspace --bench '*' --no-run
+  if records | awk -F'|' -v chosen="$chosen" '$1 ~ chosen { print $3 }' | grep -q '^cargo bench'; then
+    cargo bench --locked --workspace --bench '*' --no-run
+  fi
   local name minutes command rc=0
   while IFS='|' read -r name minutes command; do
     if ! [[ $name =~ $chosen ]]; then continue; fi

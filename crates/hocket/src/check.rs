@@ -24,7 +24,8 @@ pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     let mut exit = Exit::Done;
     for path in &args.sessions {
         let soundfont = args.soundfont.clone().filter(|_| is_midi(path));
-        let project = ProjectUse { soundfont, strict: args.strict, ..ProjectUse::default() };
+        let (strict, checks_schema) = (args.strict, true);
+        let project = ProjectUse { soundfont, strict, checks_schema, ..ProjectUse::default() };
         match OpenedSession::open_as(path, args.rate, &topology, project) {
             Ok(opened) => {
                 opened

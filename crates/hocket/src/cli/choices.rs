@@ -315,7 +315,8 @@ impl ProjectArgs {
     /// `strict`: everything of it must play.
     pub(crate) fn with(&self, strict: bool) -> ProjectUse {
         let ProjectArgs { soundfont, stand_in, stand_in_windows } = self.clone();
-        ProjectUse { soundfont, stand_in_us: stand_in, windows: stand_in_windows, strict }
+        let (stand_in_us, windows) = (stand_in, stand_in_windows);
+        ProjectUse { soundfont, stand_in_us, windows, strict, ..ProjectUse::default() }
     }
 }
 

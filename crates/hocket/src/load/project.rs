@@ -23,6 +23,8 @@ pub struct ProjectUse {
     pub windows: Option<u32>,
     /// A project of which something does not play is refused.
     pub strict: bool,
+    /// With `strict`: so is one whose text is not what the format's schema allows.
+    pub checks_schema: bool,
 }
 
 /// How the folders begin into which projects are unpacked, among the temporary files.
@@ -70,7 +72,7 @@ pub(crate) fn import(path: &Path, folder: &Path, how: ProjectUse) -> Result<Impo
         catalogue: &catalogue,
         stand_in: &stand_in,
         stop: Some(&stop),
-        checks_schema: how.strict,
+        checks_schema: how.strict && how.checks_schema,
     };
     let imported =
         hocket_dawproject::import(path, folder, &import).map_err(|error| match error {
@@ -94,7 +96,7 @@ pub(crate) fn import(path: &Path, folder: &Path, how: ProjectUse) -> Result<Impo
     Ok(imported)
 }
 
-/// For `--strict`: everything has to play as it was meant, and the text has to be what the format's schema allows.
+/// For `--strict`: everything has to play as it was meant, and the text has to be what the schema allows, if that was looked at.
 fn refuse_any(path: &Path, imported: &Imported) -> Result<(), Failure> {
     let Imported { remarks, deviations, .. } = imported;
     let why = match (remarks.is_empty(), deviations.is_empty()) {

@@ -158,6 +158,33 @@ fn strict_refuses_what_does_not_play() {
     assert!(files(folder.path()).is_empty(), "{:?}", files(folder.path()));
 }
 
+/// Everything of this project plays, and the schema wants to know the program that wrote it.
+#[test]
+fn a_strict_check_names_what_the_schema_does_not_allow() {
+    let xml = one_track("", "").replace("a.wav", "a.flac");
+    let beat = example("audio/bd_haus.flac");
+    let (folder, path) = project(&xml, &[("a.flac", &beat)]);
+    let ran = run(&["check", &path, "--strict"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    for words in [
+        "project.xml:1:",
+        "<Application> in <Project> is missing, which the format's schema requires",
+        "not what the format's schema allows, as said above; leave out --strict",
+    ] {
+        assert!(ran.err.contains(words), "{words}: {}", ran.err);
+    }
+    let out = folder.path().join("a.wav").display().to_string();
+    for command in [&["check", &path][..], &["render", &path, "-o", &out, "--strict"]] {
+        let ran = run(command);
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+    }
+    let application = "<Project version=\"1.0\"><Application name=\"a\" version=\"1\"/>";
+    let right = xml.replace("<Project version=\"1.0\">", application);
+    let (_folder, path) = project(&right, &[("a.flac", &beat)]);
+    let ran = run(&["check", &path, "--strict"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+}
+
 #[test]
 fn projects_are_checked_shown_and_played() {
     let ran = run(&["check", &pulse()]);

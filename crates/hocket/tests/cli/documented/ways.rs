@@ -60,6 +60,10 @@ const SKIPPED: &[(&str, &str)] = &[
         "hocket trace --from",
         "the recording is the reader's; tests/cli/from_text.rs reads some, and one of perf if that is installed",
     ),
+    (
+        "hocket check mine.dawproject --strict",
+        "the project is the reader's; tests/cli/dawproject.rs checks one of its own",
+    ),
     ("hocket plugin check build/mine.clap", "the plug-in is the reader's"),
     ("hocket plugin check mine.lv2", "the plug-in is the reader's"),
     ("cc", "the program is the reader's; hocket-c/tests/c_programs.rs builds those of examples/c"),
