@@ -92,6 +92,10 @@ impl ClipTimes {
     }
 }
 
+fn frames(seconds: f64, rate_hz: u32) -> u64 {
+    (seconds * f64::from(rate_hz)).round() as u64
+}
+
 /// The sine of `part` of a quarter turn, from 0 to 1, within 1e-11. It has the same bits on every machine, which a sine of a
 /// library need not have.
 fn quarter_sine(part: f64) -> f64 {
@@ -125,8 +129,4 @@ mod tests {
             assert!((quarter_sine(part) - expected).abs() < 1e-11, "{part}");
         }
     }
-}
-
-fn frames(seconds: f64, rate_hz: u32) -> u64 {
-    (seconds * f64::from(rate_hz)).round() as u64
 }
