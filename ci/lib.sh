@@ -31,6 +31,18 @@ stage() { # NAME COMMAND...
   return "$rc"
 }
 
+# The same, unless the run has a time limit in minutes (HOCKET_TEST_MINUTES) and would probably exceed it. MINUTES: what the
+# stage takes on a slow host.
+stage_in_time() { # MINUTES NAME COMMAND...
+  local minutes=$1 spent=$((($(date +%s) - HOCKET_STAGES_BEGAN) / 60))
+  shift
+  if [ -n "${HOCKET_TEST_MINUTES:-}" ] && [ $((spent + minutes)) -gt "$HOCKET_TEST_MINUTES" ]; then
+    skip "stage $1" "this host is slow: $spent of $HOCKET_TEST_MINUTES minutes are over, and it may take $minutes; run: ${*:2}"
+    return
+  fi
+  stage "$@"
+}
+
 # One row of the table. Scripts that a stage calls add theirs, with a prefix of its choice.
 note_time() { # NAME SECONDS RC
   local verdict=passed
@@ -45,6 +57,8 @@ run_logged() { # NAME
   local log="$logs/$name.log"
   if [ -z "$inside_of" ]; then
     export HOCKET_STAGE_TIMES="$logs/$name.times"
+    HOCKET_STAGES_BEGAN=$(date +%s)
+    export HOCKET_STAGES_BEGAN
     : >"$HOCKET_STAGE_TIMES"
   fi
   set +e

@@ -32,24 +32,24 @@ main() {
   # Parity has its own stage: its tests are the ones with this name.
   stage tests tests
   stage doctests cargo test --locked --workspace --doc -- --show-output
-  stage loom optional_script crates/hocket-rt/check-loom.sh
-  WEAKENED_SECONDS=${WEAKENED_SECONDS:-60} stage weakened optional_script crates/hocket-rt/check-weakened.sh
-  stage tsan optional_script crates/hocket-rt/check-tsan.sh
-  stage tsan-engine optional_script crates/hocket-engine/check-tsan.sh
+  stage_in_time 5 loom optional_script crates/hocket-rt/check-loom.sh
+  WEAKENED_SECONDS=${WEAKENED_SECONDS:-60} stage_in_time 4 weakened optional_script crates/hocket-rt/check-weakened.sh
+  stage_in_time 8 tsan optional_script crates/hocket-rt/check-tsan.sh
+  stage_in_time 10 tsan-engine optional_script crates/hocket-engine/check-tsan.sh
   # With `hostile`, so that what holds workers up is compiled somewhere; nobody is held up here.
-  stage sentry cargo test --locked --workspace --features hocket/sentry,hocket-engine/sentry,hocket-engine/hostile \
+  stage_in_time 10 sentry cargo test --locked --workspace --features hocket/sentry,hocket-engine/sentry,hocket-engine/hostile \
     --test realtime -- --show-output
-  stage rtsan ci/rtsan.sh
+  stage_in_time 10 rtsan ci/rtsan.sh
   # Half a minute; its build takes three to six the first time.
-  stage fuzz ci/fuzz.sh brief
-  SOAK_SECONDS=${SOAK_SECONDS:-20} stage soak ci/soak.sh
+  stage_in_time 15 fuzz ci/fuzz.sh brief
+  SOAK_SECONDS=${SOAK_SECONDS:-20} stage_in_time 4 soak ci/soak.sh
   # On a free host it takes two to four minutes; its kernel, the first time, five to fifteen more.
-  stage smt-vm ci/smt-vm/run.sh
-  stage aarch64 ci/aarch64.sh brief
-  stage examples ci/examples.sh
-  stage guests ci/guests.sh
-  stage comparison ci/comparison.sh
-  stage benches benches
+  stage_in_time 22 smt-vm ci/smt-vm/run.sh
+  stage_in_time 7 aarch64 ci/aarch64.sh brief
+  stage_in_time 8 examples ci/examples.sh
+  stage_in_time 2 guests ci/guests.sh
+  stage_in_time 8 comparison ci/comparison.sh
+  stage_in_time 6 benches benches
 }
 
 # Before everything else: a difference here makes all other results worthless. `--workspace` keeps
