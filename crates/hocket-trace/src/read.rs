@@ -28,7 +28,7 @@ const LONGEST_LINE: usize = 1 << 20;
 const MOST_SPANS: usize = 2_000_000;
 /// As many as it plays.
 const MOST_BLOCKS: usize = 1_000_000;
-/// Finding the critical path of a block takes quadratic time in these.
+/// The time to find the critical path of a block grows with the square of their number.
 const MOST_IN_A_BLOCK: usize = 20_000;
 /// Longer times, and times that are further from the first block, are mistakes: 11 days.
 const LONGEST_NS: i64 = 1_000_000_000_000_000;

@@ -130,7 +130,7 @@ impl Drop for SetAtEnd<'_> {
     }
 }
 
-/// The calling thread is on one CPU while this lives.
+/// The calling thread is on one CPU while this lives. This crate does not know hocket-machine, which pins audio threads.
 struct OnCpu(CpuSet);
 
 impl OnCpu {
