@@ -69,7 +69,7 @@ lab_records() {
 lab-smt-load|5|smt-load --time 4m
 lab-aim9|6|aim9 --time 5m
 lab-chat|6|chat --time 5m
-lab-tcpstream|7|tcpstream --time 6m
+lab-tcpstream|14|tcpstream --time 13m
 lab-kernel|8|kernel --time 7m
 lab-fileserver|11|fileserver --time 10m
 lab-guests|13|jvm openmp --time 12m
