@@ -10,7 +10,7 @@ use crate::ImportError;
 use crate::clock::Scope;
 use crate::media::MediaTable;
 use crate::remarks::Remarks;
-use crate::stretch::{Knot, SPEEDS};
+use crate::stretch::{Knot, Pitch, SPEEDS};
 use crate::xml::{Element, Read, Xml, called, child, children, elements, flag, head, time_unit};
 
 /// Clips after loops are laid out; a session holds a million parts.
@@ -33,7 +33,7 @@ const LAST: f64 = 1_000_000.0;
 const DRIFT_S: f64 = 0.001;
 /// ... if its speed is as near to the file's own.
 const SPEED: f64 = 0.001;
-/// Algorithms that change the pitch with the speed, as Hocket does; the first is that of a project that names none.
+/// Algorithms that change the pitch with the speed; the first is that of a project that names none.
 const RESAMPLED: [&str; 4] = ["", "repitch", "none", "raw"];
 /// Pieces of a gliding tempo, in beats.
 const GLIDE_BEATS: f64 = 0.25;
@@ -567,10 +567,13 @@ impl<'a, 'r> Reader<'a, 'r> {
             self.remarks.add(at, "a clip that is warped to a speed beyond hearing", "is left out");
             return Ok(());
         }
-        let made = self.media.stretched(self.xml, media, &knots, at, self.remarks)?;
+        let pitch = pitch_of(audio);
+        let made = self.media.stretched(self.xml, media, (&knots, pitch), at, self.remarks)?;
         let source = match made {
-            Some(made) => {
-                self.tell_of_pitch(audio);
+            Some((made, got)) => {
+                if got != pitch {
+                    self.tell_of_pitch(audio);
+                }
                 (made, window.from - begin)
             }
             None => (media, content_at(&line, window.from)),
@@ -578,13 +581,14 @@ impl<'a, 'r> Reader<'a, 'r> {
         self.place(at, place, channel, source, window)
     }
 
-    /// A clip at another speed that its program stretched and did not resample. Once, however often it loops.
+    /// A clip that keeps its pitch in its program, and cannot here. Once, however often it loops.
     fn tell_of_pitch(&mut self, audio: &Element<'a>) {
-        let algorithm = audio.attribute("algorithm").unwrap_or_default().trim();
-        let is_resampled = RESAMPLED.into_iter().any(|known| algorithm.eq_ignore_ascii_case(known));
-        if !is_resampled && self.repitched.insert(audio.id()) {
-            let what =
-                format!("a clip that keeps its pitch at another speed ('{}'):", cut(algorithm));
+        if self.repitched.insert(audio.id()) {
+            let what = format!(
+                "a clip that keeps its pitch ('{}') at less than a quarter or more than 4 times its speed, above 192 kHz, \
+                 or after three hours of such clips:",
+                cut(algorithm_of(audio))
+            );
             self.remarks.add(audio, what, "here its pitch changes with the speed");
         }
     }
@@ -672,6 +676,19 @@ fn length(at: f64, end: f64) -> f64 {
 /// How a message shows a name that somebody else chose.
 fn cut(text: &str) -> String {
     text.chars().take(80).collect()
+}
+
+fn algorithm_of<'a>(audio: &Element<'a>) -> &'a str {
+    audio.attribute("algorithm").unwrap_or_default().trim()
+}
+
+/// What the project's program does with the pitch at another speed.
+fn pitch_of(audio: &Element<'_>) -> Pitch {
+    let algorithm = algorithm_of(audio);
+    match RESAMPLED.into_iter().any(|known| algorithm.eq_ignore_ascii_case(known)) {
+        true => Pitch::Moves,
+        false => Pitch::Stays,
+    }
 }
 
 fn speed(from: Knot, to: Knot) -> f64 {

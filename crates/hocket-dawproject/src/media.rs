@@ -13,7 +13,7 @@ use hocket_time::RATES_HZ;
 use crate::ImportError;
 use crate::archive::{Archive, NoMedia, check_room, io_cause};
 use crate::remarks::Remarks;
-use crate::stretch::{self, Knot};
+use crate::stretch::{self, Knot, Pitch, Unmade};
 use crate::xml::{Element, Read, Xml, child, flag};
 
 /// Samples of a file that is made and of its source together, at most: 46 minutes each, at 48 kHz in stereo. Both are in
@@ -23,6 +23,10 @@ const MAX_STRETCHED_SAMPLES: u64 = 1 << 29;
 const MAX_MADE_FRAMES: u64 = 1 << 30;
 /// What a piece of another speed costs, in frames: the converter looks around it.
 const PIECE_FRAMES: u64 = 4096;
+/// Frames of all files that keep their pitch: three hours at 48 kHz. They take longer, in the search for waves that fit.
+const MAX_PITCHED_FRAMES: u64 = 1 << 29;
+/// Up to this rate, a frame of theirs costs the same or less. Above, one counts for several.
+const PITCHED_HZ: u64 = 48_000;
 /// Bytes of all states of plug-ins: as many as a session file may name.
 const MAX_STATE_BYTES: u64 = 256 << 20;
 /// Sides of a session's audio.
@@ -45,13 +49,14 @@ pub(crate) enum Files {
 pub(crate) struct MediaTable {
     files: Files,
     named: HashMap<(String, bool), Option<MediaId>>,
-    made: HashMap<(MediaId, Vec<u64>), Option<MediaId>>,
+    made: HashMap<(MediaId, Pitch, Vec<u64>), Option<MediaId>>,
     media: Vec<Media>,
     spans: Vec<Range<usize>>,
     facts: Vec<AudioFacts>,
     /// The last file that others were made of: clips of one file often follow each other.
     source: Option<(MediaId, Audio)>,
     made_frames: u64,
+    pitched_frames: u64,
     /// States that were unpacked; `None`: it cannot be read.
     states: HashMap<(String, bool), Option<State>>,
     state_bytes: u64,
@@ -79,6 +84,7 @@ impl MediaTable {
             facts: Vec::new(),
             source: None,
             made_frames: 0,
+            pitched_frames: 0,
             states: HashMap::new(),
             state_bytes: 0,
         }
@@ -178,24 +184,37 @@ impl MediaTable {
         Some(facts.frames? as f64 / f64::from(facts.sample_rate_hz))
     }
 
-    /// The same file with its places moved; `None` where that is not possible, which is remarked.
+    /// The same file with its places moved, and whether its pitch moved too; `None` where that is not possible, which is
+    /// remarked.
     pub(crate) fn stretched(
         &mut self,
         xml: &Xml<'_>,
         of: MediaId,
-        knots: &[Knot],
+        (knots, pitch): (&[Knot], Pitch),
         at: &Element<'_>,
         remarks: &mut Remarks,
-    ) -> Result<Option<MediaId>, ImportError> {
+    ) -> Result<Option<(MediaId, Pitch)>, ImportError> {
+        let rate_hz = self.facts[of.0].sample_rate_hz;
         let bits = knots.iter().flat_map(|(at, content)| [at.to_bits(), content.to_bits()]);
-        let key = (of, bits.collect::<Vec<u64>>());
-        if let Some(known) = self.made.get(&key) {
-            return Ok(*known);
+        let bits: Vec<u64> = bits.collect();
+        let pitch = pitch.possible(knots, rate_hz);
+        if let Some(known) = self.made.get(&(of, pitch, bits.clone())) {
+            return Ok(known.map(|made| (made, pitch)));
         }
-        let frames = stretch::frames(knots, self.facts[of.0].sample_rate_hz);
+        let frames = stretch::frames(knots, rate_hz);
         // One that is too long is not made.
         let made =
             if frames * SIDES as f64 <= MAX_STRETCHED_SAMPLES as f64 { frames as u64 } else { 0 };
+        let pitched = made * u64::from(rate_hz).div_ceil(PITCHED_HZ);
+        let pitch = match self.pitched_frames + pitched > MAX_PITCHED_FRAMES {
+            true => Pitch::Moves,
+            false => pitch,
+        };
+        let key = (of, pitch, bits);
+        if let Some(known) = self.made.get(&key) {
+            return Ok(known.map(|made| (made, pitch)));
+        }
+        self.pitched_frames += if pitch == Pitch::Stays { pitched } else { 0 };
         self.made_frames += made + knots.len() as u64 * PIECE_FRAMES;
         if self.made_frames > MAX_MADE_FRAMES {
             let cause = "more than six hours of warped clips";
@@ -203,7 +222,7 @@ impl MediaTable {
                 .error(at, cause, "render the longest ones, or split the project")
                 .into());
         }
-        let made = match self.make(of, knots, remarks) {
+        let made = match self.make(of, (knots, pitch), remarks) {
             Ok((path, facts)) => Some(self.add(path, facts, self.spans[of.0].clone())),
             Err(NoMedia::NotPossible(text)) => return Err(ImportError::NotPossible(text)),
             Err(NoMedia::Stopped) => return Err(ImportError::Stopped),
@@ -218,13 +237,13 @@ impl MediaTable {
         };
         self.made.insert(key, made);
         check_count(xml, at, self.named.len() + self.made.len())?;
-        Ok(made)
+        Ok(made.map(|made| (made, pitch)))
     }
 
     fn make(
         &mut self,
         of: MediaId,
-        knots: &[Knot],
+        (knots, pitch): (&[Knot], Pitch),
         remarks: &mut Remarks,
     ) -> Result<(PathBuf, AudioFacts), NoMedia> {
         let facts = self.facts[of.0];
@@ -257,7 +276,15 @@ impl MediaTable {
         let Some((_, source)) = &self.source else {
             return Err(NoMedia::Missing("it is not there".into()));
         };
-        let audio = stretch::stretched(source, knots, archive.stop()).ok_or(NoMedia::Stopped)?;
+        let audio =
+            stretch::stretched(source, knots, pitch, archive.stop()).map_err(
+                |error| match error {
+                    Unmade::Stopped => NoMedia::Stopped,
+                    Unmade::Refused(why) => {
+                        NoMedia::Missing(format!("it cannot be stretched: {why}"))
+                    }
+                },
+            )?;
         let mut writer = WavWriter::create(&target, audio.sample_rate_hz, WavFormat::Float32)
             .map_err(|error| here(error.to_string()))?;
         if let [left, rest @ ..] = audio.channels.as_slice() {

@@ -69,6 +69,6 @@ fn the_example_shows_what_is_carried() {
     assert_eq!(session.tracks[0].clips.len(), 8, "a kick per beat");
     let why = "two recordings, and a third one at the speeds of two tempos";
     assert_eq!(session.media.len(), 4, "{why}");
-    assert_eq!(imported.remarks.len(), 3, "{:?}", imported.remarks);
+    assert_eq!(imported.remarks.len(), 2, "{:?}", imported.remarks);
     assert_eq!(session.sample_rate_hz, 44_100);
 }
