@@ -8,6 +8,7 @@ use hocket_plan::SiblingPolicy;
 
 use crate::expect::{self, Beside};
 use crate::kernel::{self, By};
+use crate::play::Since;
 use crate::strangers::{Strangers, Whose};
 use crate::stretch::{Siblings, Stretch, share_beside};
 use crate::switch::{self, End};
@@ -116,8 +117,11 @@ impl Findings {
     fn policies(&mut self, topology: &Topology, names: &[&str]) {
         let wanted = |policy: &SiblingPolicy| names.is_empty() || names.contains(&policy.name());
         for policy in SiblingPolicy::ALL.into_iter().filter(wanted) {
-            self.policy(topology, policy, Whose::Stranger);
-            self.policy(topology, policy, Whose::Own);
+            self.policy(topology, (policy, Since::TheStart), Whose::Stranger);
+            self.policy(topology, (policy, Since::TheStart), Whose::Own);
+            if policy.changes_live() {
+                self.policy(topology, (policy, Since::AChange), Whose::Own);
+            }
         }
         for name in names.iter().filter(|name| SiblingPolicy::from_name(name).is_none()) {
             self.failed(&format!("there is no policy '{name}'"));
@@ -130,19 +134,30 @@ impl Findings {
         if *failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
 
-    fn policy(&mut self, topology: &Topology, policy: SiblingPolicy, whose: Whose) {
+    fn policy(
+        &mut self,
+        topology: &Topology,
+        (policy, since): (SiblingPolicy, Since),
+        whose: Whose,
+    ) {
+        let name = match since {
+            Since::TheStart => policy.name().to_owned(),
+            Since::AChange => {
+                format!("{}, after {} while it plays", policy.name(), play::before(policy).name())
+            }
+        };
         let workers = expect::workers(policy, topology.cores.len());
         let promise = expect::promised(policy, whose);
         let mut refused = Vec::new();
-        self.judge(policy.name(), promise, whose, || {
+        self.judge(&name, promise, whose, || {
             beside(topology, whose, |strangers| {
-                let played = play::play(topology, policy, workers, strangers)?;
+                let played = play::play(topology, (policy, since), workers, strangers)?;
                 refused = played.refused;
                 Ok(played.units)
             })
         });
         for why in refused {
-            self.failed(&format!("{}: {why}", policy.name()));
+            self.failed(&format!("{name}: {why}"));
         }
     }
 

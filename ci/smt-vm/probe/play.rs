@@ -1,5 +1,6 @@
 //! Plays blocks under one policy and notes when units ran, and where.
 
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hocket_dsp::{Block, Processor};
@@ -22,6 +23,23 @@ const UNIT_NS: u64 = 4_000_000;
 const UNITS: usize = 10;
 const BLOCKS: u64 = 12;
 
+/// Blocks under another policy before a change.
+const BLOCKS_BEFORE: u64 = 3;
+
+/// When the policy begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Since {
+    /// With the leader.
+    TheStart,
+    /// A control thread changes to it while the leader plays.
+    AChange,
+}
+
+/// The policy before a change to this one: with the other workers, so that threads go to sleep or wake.
+pub fn before(policy: SiblingPolicy) -> SiblingPolicy {
+    if policy.uses_siblings() { SiblingPolicy::Off } else { SiblingPolicy::All }
+}
+
 /// What a run showed.
 pub struct Played {
     /// When units ran.
@@ -30,23 +48,35 @@ pub struct Played {
     pub refused: Vec<String>,
 }
 
-/// Plays some blocks with as many workers as named, or as the policy can place, while `strangers` are busy.
+/// Plays some blocks with as many workers as named, or as the policy can place, while `strangers` are busy. The blocks
+/// before a change of the policy are not among the results.
 ///
 /// # Errors
 /// Where no engine can be started, in words; what the busy threads say.
 pub fn play(
     topology: &Topology,
-    sibling: SiblingPolicy,
+    (sibling, since): (SiblingPolicy, Since),
     workers: Option<usize>,
     strangers: &mut Strangers,
 ) -> Result<Played, String> {
-    let notes = Arc::default();
-    let policy = Policy { schedule: ScheduleKind::Dataflow, sibling, wait: Strategy::Hybrid };
-    let seating = Seating::here(topology, sibling, workers).map_err(|error| error.to_string())?;
-    let settings = Settings::new(FRAMES, RATE_HZ, policy);
+    let notes = Notes::default();
+    let (first, others) = match since {
+        Since::TheStart => (sibling, Vec::new()),
+        Since::AChange => (before(sibling), vec![sibling]),
+    };
+    let policy =
+        Policy { schedule: ScheduleKind::Dataflow, sibling: first, wait: Strategy::Hybrid };
+    let seating = Seating::here(topology, first, workers).map_err(|error| error.to_string())?;
+    let settings = Settings { sibling_policies: others, ..Settings::new(FRAMES, RATE_HZ, policy) };
     let mut engine =
         Engine::start(graph(&notes)?, settings, seating).map_err(|error| error.to_string())?;
+    let mut changer = Changer::start(&engine);
     let entered = engine.enter();
+    if since == Since::AChange {
+        VirtualDevice::new(FRAMES, RATE_HZ).run(&mut engine, BLOCKS_BEFORE, |_, _| true);
+        changer.change(sibling)?;
+        notes.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
     strangers.go()?;
     VirtualDevice::new(FRAMES, RATE_HZ).run(&mut engine, BLOCKS, |_, _| true);
     strangers.rest()?;
@@ -57,12 +87,39 @@ pub fn play(
     Ok(Played { units, refused })
 }
 
+/// A control thread, which has neither the leader's class nor its CPU.
+struct Changer {
+    policies: Sender<SiblingPolicy>,
+    results: Receiver<Result<(), String>>,
+}
+
+impl Changer {
+    fn start(engine: &Engine) -> Changer {
+        let ((policies, asked), (done, results)) = (channel(), channel());
+        let control = engine.control();
+        std::thread::spawn(move || {
+            let change = |policy| {
+                let changed = control.set_sibling_policy(policy).map(drop);
+                let _ = done.send(changed.map_err(|error| error.to_string()));
+            };
+            asked.iter().for_each(change);
+        });
+        Changer { policies, results }
+    }
+
+    fn change(&mut self, policy: SiblingPolicy) -> Result<(), String> {
+        let gone = |_| "the control thread has ended".to_string();
+        self.policies.send(policy).map_err(|_| gone(()))?;
+        self.results.recv().map_err(|_| gone(()))?
+    }
+}
+
 /// A policy whose threads lack what they asked for shows nothing.
 fn refusals(engine: &Engine, entered: &Entered) -> Vec<String> {
     let threads = engine.reports().iter().chain([&entered.report]);
     let of_thread =
         |thread: &ThreadReport| Some(format!("{}: {}", thread.name, thread.why.as_ref()?));
-    threads.filter_map(of_thread).chain(entered.others.refused.iter().cloned()).collect()
+    threads.filter_map(of_thread).chain(entered.others().refused.iter().cloned()).collect()
 }
 
 /// Whether units ran on other CPUs than those of the workers' seats, in words.

@@ -294,7 +294,7 @@ impl Engine {
         }
         let follows = leading.engine.follow_leader()?;
         drop(leading);
-        locked(&self.reports).protection = Some(Protected::of(&follows.others));
+        locked(&self.reports).protection = Some(Protected::of(&follows.others()));
         *following = Some(follows);
         Ok(())
     }
@@ -343,7 +343,7 @@ impl Engine {
         }
         let entered = leading.engine.enter();
         let report = entered.report.clone();
-        let protection = Protected::of(&entered.others);
+        let protection = Protected::of(&entered.others());
         // A thread that is ending counts as ended.
         let alive = ALIVE.try_with(Arc::downgrade).unwrap_or_default();
         leading.seat = Some(Seat { thread, alive, entered });

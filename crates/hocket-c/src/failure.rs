@@ -101,6 +101,7 @@ impl From<ControlError> for Failure {
             | ControlError::Frames(_)
             | ControlError::Lane { .. }
             | ControlError::Wait(..)
+            | ControlError::SiblingPolicy(_)
             | ControlError::NeverChose => Failure::bad_input(text),
         }
     }

@@ -270,7 +270,7 @@ impl<O: BlockObserver> Device<O> for Alsa {
         let mut cycle = Cycle::new(engine, observer, card, &self.channels);
         let end = cycle.run(stop);
         // At the end it counts the threads that started while it played.
-        let protection = entered.others.summary();
+        let protection = entered.others().summary();
         drop(entered);
         let (engine, observer, xruns) = cycle.end(monotonic_ns());
         Ok(Played { engine, observer, end, threads, protection, xruns: Some(xruns) })

@@ -610,7 +610,7 @@ impl<O: BlockObserver> Device<O> for Jack<O> {
         }
         let (xruns, last) = player.attribution.end(monotonic_ns(), self.client.events().xruns());
         let report = following.report();
-        let protection = following.others.summary();
+        let protection = following.others().summary();
         let threads = threads(&following, report);
         let (engine, mut observer) = (player.engine, player.observer);
         last.iter().for_each(|xrun| observer.xrun(xrun));

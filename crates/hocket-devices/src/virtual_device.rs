@@ -52,7 +52,7 @@ impl<O: BlockObserver> Device<O> for Virtual {
         });
         let leader = std::iter::once(entered.report.clone());
         let threads = leader.chain(engine.reports().iter().cloned()).collect();
-        let protection = entered.others.summary();
+        let protection = entered.others().summary();
         drop(entered);
         Ok(Played { engine, observer, end, threads, protection, xruns: None })
     }

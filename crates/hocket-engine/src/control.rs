@@ -9,6 +9,8 @@ pub mod prepare;
 pub mod start;
 pub mod engine;
 pub mod protect;
+pub(crate) mod protector;
+pub(crate) mod threads_live;
 pub mod renewals;
 pub mod follow;
 pub(crate) mod memory_lock;

@@ -287,10 +287,22 @@ impl CookieGuard {
     /// # Errors
     /// See [`CookieError`]; [`CookieError::NotBuilt`] and [`CookieError::NoSmt`] if there is nothing to remember.
     pub fn remember() -> Result<Self, CookieError> {
-        let before = current()?;
+        Self::remember_of(current_thread())
+    }
+
+    /// Remembers the cookie of a thread of this process, to which it will be given back. Cost: as [`CookieGuard::remember`].
+    ///
+    /// # Errors
+    /// As [`CookieGuard::remember`]; [`CookieError::Gone`].
+    pub fn remember_of(thread: ThreadId) -> Result<Self, CookieError> {
+        let before = of(thread)?;
         let keeper = Keeper::start()?;
+        // It has inherited the cookie of the caller.
+        if of(keeper.thread)? != before {
+            keeper.fetch_from(thread)?;
+        }
         kept(keeper.thread, Some(before))?;
-        Ok(Self { before, threads: vec![current_thread()], keeper })
+        Ok(Self { before, threads: vec![thread], keeper })
     }
 
     /// The cookie that will be given back.

@@ -161,6 +161,24 @@ impl SiblingPolicy {
         )
     }
 
+    /// Whether it moves or marks threads of the process, so that a leader whose thread is not the process's own must not
+    /// be among them.
+    pub fn is_for_own_leader(self) -> bool {
+        matches!(
+            self,
+            SiblingPolicy::ProcessAffinity
+                | SiblingPolicy::ReserveCore
+                | SiblingPolicy::Cookie(_)
+                | SiblingPolicy::Partition
+        )
+    }
+
+    /// Whether it may begin and end while a session plays. The others change the system itself, and stop threads for longer
+    /// than a block.
+    pub fn changes_live(self) -> bool {
+        !matches!(self, SiblingPolicy::Partition | SiblingPolicy::Offline)
+    }
+
     /// Whether one core remains for everybody else, if there are two or more.
     pub fn spares_a_core(self) -> bool {
         matches!(self, SiblingPolicy::ReserveCore | SiblingPolicy::Partition)

@@ -16,6 +16,7 @@ mod notes;
 mod osc;
 mod outcome;
 mod peaks;
+mod policies;
 mod session_log;
 mod shown;
 mod sound;
@@ -69,9 +70,10 @@ use notes::{Notes, Until};
 use osc::Listener;
 use outcome::{Disk, Outcome};
 use peaks::{Looker, Peaks};
+use policies::Policies;
 use session_log::SessionLog;
 use sound::Sound;
-use steering::{Leads, Steering, schedule_of};
+use steering::{Leads, Steering, names};
 use strips::Strips;
 use view::{Facts, View};
 use watcher::{Causes, watch};
@@ -135,7 +137,9 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     // Another transport may pass the song's end and come back.
     let length = length.filter(|_| !follows || args.length.is_some());
     let (topology, known, takes) = (&topology, &known, &wanted[..]);
-    let stage = Stage { args, frames, loaded: &loaded, topology, known, costs, takes };
+    let leader_is_foreign = chosen.leads();
+    let stage =
+        Stage { args, frames, loaded: &loaded, topology, known, costs, takes, leader_is_foreign };
     let engine = stage.engine(&stop)?;
     fill(&loaded, &stop);
     if !follows {
@@ -170,6 +174,7 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
         clocks,
         transport: args.transport,
         session_log,
+        policies: Policies::new(engine.seating().clone(), leader_is_foreign),
         stop: &stop,
     };
     let (engine, outcome) = play(device.as_mut(), engine, takes, showing, run)?;
@@ -200,7 +205,7 @@ fn facts_of_log(
     loaded: &LoadedSession,
     sound: &Sound,
 ) -> serde_json::Value {
-    let [schedule, sibling, wait] = names(engine);
+    let [schedule, sibling, wait] = names(&engine.control());
     serde_json::json!({
         "session": loaded.session.name,
         "file": args.session.display().to_string(),
@@ -284,6 +289,8 @@ struct Stage<'a> {
     costs: Option<(&'a Path, Option<CostTable>)>,
     /// What is recorded.
     takes: &'a [Wanted],
+    /// Whether the leader's thread belongs to a sound server.
+    leader_is_foreign: bool,
 }
 
 impl Stage<'_> {
@@ -325,9 +332,13 @@ impl Stage<'_> {
         let settings =
             Settings { priority, seat_wait, ..Settings::new(frames, loaded.rate_hz, policy) };
         let settings = Settings { couples: args.lanes.into(), ..settings };
-        let settings = known.inform(args.schedule.steer(settings));
+        let mut settings = known.inform(args.schedule.steer(settings));
         let seating = Seating::here_with(topology, sibling, args.workers, &known.speeds())
             .map_err(Failure::bad_input)?;
+        if args.osc.is_some() || Showing::is_dashboard(args) {
+            settings.sibling_policies =
+                Policies::new(seating.clone(), self.leader_is_foreign).others();
+        }
         let prepared = takes::tapped(loaded.prepare()?, self.takes.iter().map(Wanted::from))?;
         Engine::start(prepared, settings, seating).map_err(Failure::not_possible)
     }
@@ -417,11 +428,14 @@ impl Showing {
         Ok(match (args.headless, args.json) {
             (true, true) => Showing::Lines(Reader::Program),
             (true, false) if says(Talk::Usual) => Showing::Lines(Reader::Person),
-            (false, false) if says(Talk::Usual) && dashboard::is_possible() => {
-                Showing::Dashboard(Box::new(Screen::enter()?))
-            }
+            _ if Showing::is_dashboard(args) => Showing::Dashboard(Box::new(Screen::enter()?)),
             _ => Showing::Bar,
         })
+    }
+
+    /// Whether there will be a dashboard.
+    fn is_dashboard(args: &PlayArgs) -> bool {
+        !args.headless && !args.json && says(Talk::Usual) && dashboard::is_possible()
     }
 
     /// Who can stop and move the song decides how long it plays, unless the command line says so.
@@ -478,6 +492,8 @@ struct Run<'a> {
     transport: TransportArg,
     /// `None`: no file was asked for.
     session_log: Option<SessionLog>,
+    /// The sibling policies that it may change to.
+    policies: Policies,
     stop: &'a AtomicBool,
 }
 
@@ -531,7 +547,7 @@ fn play(
         &live,
         loaded,
         run.length,
-        Leads::of(leads.clone(), run.transport),
+        (Leads::of(leads.clone(), run.transport), run.policies),
         stop,
     );
     let strips = Strips::new(&loaded.session, engine.control());
@@ -558,7 +574,9 @@ fn play(
     let wants_log = run.session_log.is_some();
     let told = (Blame::new(reader, caller), run.session_log.take());
     let (watched, heard, served, played) = std::thread::scope(|scope| {
-        let watcher = scope.spawn(|| watch(drain, &live, (&causes, restarts), told, bar));
+        let steered = engine.control();
+        let watcher =
+            scope.spawn(|| watch(drain, (&live, steered), (&causes, restarts), told, bar));
         let shower = scope.spawn(|| showing.run(shown, stop));
         let steers = steering.clone();
         let additions = osc.as_ref().map(|_| Additions::start(loaded, engine.control()));
@@ -613,8 +631,8 @@ fn play(
         frames: engine.settings().frames,
         rate_hz: loaded.rate_hz,
         deadline_ns: engine.settings().period().as_nanos() as u64,
-        policy: names(&engine),
-        no_effect: engine.seating().placement().no_effect.clone(),
+        policy: names(&engine.control()),
+        no_effect: engine.control().policy_has_no_effect(),
         protection: played.protection,
         workers: workers_at_work(&engine),
         threads: played.threads,
@@ -640,10 +658,4 @@ fn play(
         outcome.is_logged = log.end(outcome.counts());
     }
     Ok((engine, outcome))
-}
-
-/// Schedule, sibling policy and wait at the end.
-fn names(engine: &Engine) -> [&'static str; 3] {
-    let standing = engine.control().standing();
-    [schedule_of(&standing), engine.settings().policy.sibling.name(), standing.wait.name()]
 }

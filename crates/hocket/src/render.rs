@@ -299,7 +299,7 @@ fn write(
     (stop, parts): (&AtomicBool, &mut Parts),
 ) -> Result<Rendered, WriteError> {
     let entered = engine.enter();
-    let protection = entered.others.summary();
+    let protection = entered.others().summary();
     let bar = bar(region.to, "rendering");
     let mut before = region.from;
     let (begun, mut between) = (Instant::now(), Duration::ZERO);

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use hocket_plan::compile::{DelayLine, Port};
-use hocket_plan::{NodeId, Ports, ScheduleKind, Step, UnitGraph, UnitId, VerifiedSchedule};
+use hocket_plan::{
+    NodeId, Ports, ScheduleKind, SiblingPolicy, Step, UnitGraph, UnitId, VerifiedSchedule,
+};
 use hocket_rt::{Barrier, Claim, Countdown, Deque, Padded, ReadySet};
 
 use super::before::Before;
@@ -58,6 +60,10 @@ pub(crate) struct Plan {
     pub rests: bool,
     /// Whether the leader walks it as it stands, although it could choose: a control thread has fixed the schedule.
     pub is_fixed: bool,
+    /// Whether guards keep their seats busy in its blocks (policy `idle-thread`).
+    pub guarded: bool,
+    /// Whether of two workers on a core, the one that is done first keeps its seat busy (policy `pair-barrier`).
+    pub paired: bool,
 }
 
 /// What plans share: it stays when a plan goes.
@@ -261,9 +267,19 @@ impl Plan {
             events: cells.events.clone(),
             trial: false,
             is_fixed: false,
+            guarded: false,
+            paired: false,
             rests: cells.nodes.iter().flatten().all(|node| node.rests),
             schedule,
         }
+    }
+
+    /// Has its blocks follow a sibling policy. A new plan follows `off`.
+    ///
+    /// Thread: control.
+    pub(crate) fn follow(&mut self, policy: SiblingPolicy) {
+        self.guarded = policy == SiblingPolicy::IdleThread;
+        self.paired = policy == SiblingPolicy::PairBarrier;
     }
 
     /// The number of workers in the schedule.

@@ -97,7 +97,9 @@ pub(crate) struct Runner {
     pub gate: Signal,
     /// How many workers the plan needs. A hint: the others wait at `reserve`.
     pub needed: AtomicU32,
-    /// Advances when a plan needs more workers than the last (or the engine stops).
+    /// Whether the plan needs the guards. A hint: otherwise they wait at `reserve`.
+    guarded: AtomicBool,
+    /// Advances when a plan needs threads that the last one did not need (or the engine stops).
     pub reserve: Signal,
     pub turnstile: Turnstile,
     /// Advances when units are ready or the block is finished.
@@ -124,7 +126,8 @@ pub(crate) struct Runner {
     pub waits: Waits,
     noting: Arc<Noting>,
     /// Whether every thread holds a real-time class, the leader included. A hint that publishes nothing.
-    /// A leader writes it between blocks, when it enters or leaves. So does the thread that follows a leader.
+    /// A leader writes it between blocks, when it enters or leaves. So do the thread that follows a leader, and a control thread
+    /// that changes the sibling policy.
     pub real_time: Arc<AtomicBool>,
     #[cfg(test)]
     pub hold: std::sync::OnceLock<Hold>,
@@ -187,6 +190,7 @@ impl Runner {
         let now = Now::new(map, SpreadWork::new(&real_time, (longest, ordinary), desks));
         Runner {
             needed: AtomicU32::new(plan.workers() as u32),
+            guarded: AtomicBool::new(plan.guarded),
             plan: UnsafeCell::new(Box::new(plan)),
             gate: gate(places.len()),
             reserve: gate(places.len()),
@@ -248,19 +252,31 @@ impl Runner {
         self.desks.len() - self.guards
     }
 
+    /// Whether the plan needs a desk's thread. A hint: the next block corrects a thread that reads an old value.
+    ///
+    /// Thread: any.
+    pub(crate) fn needs(&self, desk: usize) -> bool {
+        // Relaxed: the advance of `reserve` publishes both.
+        match desk < self.workers() {
+            true => desk < self.needed.load(Relaxed) as usize,
+            false => self.guarded.load(Relaxed),
+        }
+    }
+
     /// Replaces the plan and returns the old one.
     ///
-    /// Thread: leader. No allocation. One system call if the new plan needs more workers.
+    /// Thread: leader. No allocation. One system call if the new plan needs threads that the old one did not need.
     ///
     /// # Safety
     /// CLOSED holds, and the caller holds no reference into the old plan.
     pub(crate) unsafe fn exchange(&self, plan: Box<Plan>) -> Box<Plan> {
         // SAFETY: CLOSED: nobody else reads the plan now.
         let old = std::mem::replace(unsafe { &mut *self.plan.get() }, plan);
-        let (before, now) = (old.workers() as u32, self.plan().workers() as u32);
-        // Relaxed: a hint. The next block corrects a worker that missed it: it goes to `reserve` or back.
-        self.needed.store(now, Relaxed);
-        if now > before {
+        let now = self.plan();
+        // Relaxed: hints. The next block corrects a thread that missed one: it goes to `reserve` or back.
+        self.needed.store(now.workers() as u32, Relaxed);
+        self.guarded.store(now.guarded, Relaxed);
+        if now.workers() > old.workers() || (now.guarded && !old.guarded) {
             let woke = edge(|| self.reserve.advance());
             self.note(0, |stamps| stamps.totals.wakes += u64::from(woke));
         }
@@ -273,7 +289,7 @@ impl Runner {
     pub(crate) fn lead(&self, frames: usize, block: u64, next_ns: u64) {
         // SAFETY: CLOSED: this thread closed the last block.
         unsafe { *self.params.get() = self.params_of(frames, block, next_ns) };
-        if self.alone_is_serial && self.plan().workers() == 1 && self.guards == 0 {
+        if self.alone_is_serial && self.plan().workers() == 1 && !self.is_guarded() {
             return self.lead_alone(block);
         }
         let armed = walk::EndOnPanic;
@@ -385,7 +401,7 @@ impl Runner {
     ///
     /// Thread: leader. Cost: with guards, that of [`Runner::lead`]. Without guards it wakes nobody.
     pub(crate) fn lead_without_workers(&self, frames: usize, block: u64) {
-        if self.guards == 0 {
+        if !self.is_guarded() {
             return self.lead_serial(frames, block);
         }
         // SAFETY: CLOSED: this thread closed the last block.
@@ -442,6 +458,9 @@ impl Runner {
     /// Thread: guard.
     pub(crate) fn guard(&self, desk: usize) {
         let Some(_inside) = self.turnstile.enter() else { return };
+        if !self.plan().guarded {
+            return;
+        }
         let _watch = Watch::begin();
         let params = self.params();
         if !self.begins(desk, &params) {
@@ -460,6 +479,13 @@ impl Runner {
             stamps.end_span(What::Guard);
             stamps.finish();
         });
+    }
+
+    /// Whether guards keep seats in blocks of the present plan.
+    ///
+    /// Thread: leader.
+    fn is_guarded(&self) -> bool {
+        self.guards > 0 && self.plan().guarded
     }
 
     /// The leader's parameters of this block.

@@ -14,6 +14,8 @@ pub(crate) struct Waits {
     pub chosen: Arc<ChosenWait>,
     /// Keeps a seat busy, unless it blocks.
     pub on_seat: Wait,
+    /// Until the plan needs the thread. It blocks at once: another thread may have the same seat.
+    pub asleep: Wait,
     /// After this time threads block even if all hold a real-time class and a seat.
     ///
     /// It covers what a seat cannot prevent: the system moves a thread or takes its class, or two engines

@@ -104,7 +104,8 @@ fn at_barrier(runner: &Runner, worker: usize) {
 ///
 /// A worker that the plan does not need sleeps at `reserve` and reaches no barrier, so it does not count.
 fn partners(runner: &Runner, worker: usize) -> impl Iterator<Item = usize> {
-    let workers = runner.plan().workers();
+    let plan = runner.plan();
+    let workers = if plan.paired { plan.workers() } else { 0 };
     let partners = runner.desks[worker].place.partners.iter().copied();
     partners.filter(move |partner| *partner < workers)
 }

@@ -3,19 +3,20 @@
 //! It is started in `start.rs`. The leader's part is in `leader/`: blocks in `process.rs`, accounts of them in `accounts.rs`.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use hocket_machine::clock::TickRate;
+use hocket_machine::pin;
 use hocket_plan::VerifiedSchedule;
 
 use super::background::Background;
-use super::follow::ThreadsLive;
 use super::handle::Control;
 use super::memory_lock::SharedMemoryLock;
 use super::protect::Protection;
+use super::protector::{Protected, Protector};
 use super::regular_thread::RegularThread;
 use super::seating::Seating;
 use super::settings::Settings;
+use super::threads_live::ThreadsLive;
 use crate::block::leader::Leader;
 use crate::block::times::BlockTimes;
 use crate::leader::block_estimates::BlockEstimates;
@@ -52,6 +53,8 @@ pub struct Engine {
     pub(crate) notes: LeaderNotes,
     /// Whether the threads of `reports` exist.
     pub(crate) threads_live: ThreadsLive,
+    /// The sibling policy's requests to the system.
+    pub(crate) protector: Arc<Protector>,
     pub(crate) memory_lock: Option<SharedMemoryLock>,
     /// Orders that took effect since the last block, because the host wanted more room.
     pub(crate) orders_before: u32,
@@ -79,29 +82,18 @@ impl Engine {
     ///
     /// For a thread of your own. For the real-time thread of a sound server there is [`Engine::follow_leader`].
     pub fn enter(&self) -> Entered {
-        let own: Vec<_> = self.reports.iter().map(|report| report.tid).collect();
-        let mut others = Protection::apply(&self.seating, &own);
-        if others.asked.is_some() {
-            self.settle_again(&mut others);
-        }
-        let cpu = self.seating.worker_cpu(0);
-        let (own_seat, report) = seat::settle_leader("leader", cpu, self.settings.priority);
-        let real_time = report.real_time && self.reports.iter().all(|report| report.real_time);
-        let flag = RealTime::set(&self.leader.runner().real_time, real_time);
-        Entered { report, _seat: own_seat, others, _real_time: flag }
-    }
-
-    /// What a policy did to the process may have moved workers off their seats or left pages to be copied
-    /// (a process of its own watches over SMT): both are put right before the first block.
-    fn settle_again(&self, others: &mut Protection) {
-        for report in &self.reports {
-            if let Err(error) = seat::keep_seat(report) {
-                others.refused.push(format!("{}: {error}", report.name));
-            }
-        }
-        if let Some(memory_lock) = &self.memory_lock {
+        // First, because a policy may move this thread.
+        let cpus = pin::current_affinity().ok();
+        let protected = self.protector.enter();
+        if let Some(memory_lock) = self.memory_lock.as_ref().filter(|_| protected.has_asked()) {
+            // A process of its own watches over SMT, so its pages are to be copied.
             memory_lock.renew();
         }
+        let cpu = self.seating.worker_cpu(0);
+        let (own_seat, report) =
+            seat::settle_leader_from(cpus, "leader", cpu, self.settings.priority);
+        protected.is_seated(&report);
+        Entered { report, _seat: own_seat, protected }
     }
 
     /// What the threads requested and obtained; the leader's own report is in [`Entered`].
@@ -120,7 +112,7 @@ impl Engine {
         &self.settings
     }
 
-    /// Which thread sits where.
+    /// Which thread sits where, and the sibling policy of the start. Workers keep their seats under every policy.
     pub fn seating(&self) -> &Seating {
         &self.seating
     }
@@ -167,29 +159,17 @@ pub struct Entered {
     /// What the leader asked for and got.
     pub report: ThreadReport,
     _seat: LeaderSeat,
-    /// What became of the other threads of the process (policy `process-affinity`).
-    pub others: Protection,
-    _real_time: RealTime,
-}
-
-/// Tells an engine's threads how they may wait for each other, while its leader has entered.
-struct RealTime(Arc<AtomicBool>);
-
-impl RealTime {
-    fn set(flag: &Arc<AtomicBool>, real_time: bool) -> RealTime {
-        // Relaxed, as below: a hint.
-        flag.store(real_time, Relaxed);
-        RealTime(Arc::clone(flag))
-    }
-}
-
-impl Drop for RealTime {
-    fn drop(&mut self) {
-        self.0.store(false, Relaxed);
-    }
+    protected: Protected,
 }
 
 impl Entered {
+    /// What the sibling policy requested of the system and of the process's other threads, and what came of it.
+    ///
+    /// Thread: any but a leader inside a block: it takes a lock and allocates.
+    pub fn others(&self) -> Protection {
+        self.protected.report()
+    }
+
     /// Gives back what a policy asked of the rest of the process and of the system, but not the seat
     /// and class of the leader's thread: for a leader whose thread has ended.
     ///

@@ -13,8 +13,10 @@ use hocket_machine::pin::{self, CpuSet, ThreadId};
 
 use super::engine::Engine;
 use super::protect::Protection;
+use super::protector::{Protected, Protector};
 use super::regular_thread::RegularThread;
 use super::seating::Seating;
+use super::threads_live::ThreadsLive;
 use crate::leader::sighting::{Seen, Sighting};
 use crate::worker::seat::{self, Rank, ThreadReport};
 
@@ -72,8 +74,7 @@ pub struct Following {
     follower: Arc<Mutex<Follower>>,
     /// Dropped first.
     thread: Option<RegularThread>,
-    /// What the sibling policy requested. A policy that would move or mark a thread of the server is refused.
-    pub others: Protection,
+    protected: Protected,
 }
 
 impl std::fmt::Debug for Following {
@@ -135,6 +136,7 @@ impl Engine {
             own_class: self.settings.priority.into(),
             at_start: self.reports.clone(),
             seating: self.seating.clone(),
+            protector: Arc::clone(&self.protector),
             kept_free: KeptFree::default(),
             wanted: None,
             unchecked: 0,
@@ -147,8 +149,8 @@ impl Engine {
             },
         };
         let follower = Arc::new(Mutex::new(follower));
-        let others = Protection::beside_foreign(&self.seating);
-        let mut following = Following { follower, thread: None, others };
+        let protected = self.protector.follow();
+        let mut following = Following { follower, thread: None, protected };
         let follower = Arc::clone(&following.follower);
         let look = move || lock(&follower).look();
         // If this thread cannot start, the drop of `following` leaves the leader.
@@ -165,6 +167,14 @@ impl Following {
         let mut follower = lock(&self.follower);
         follower.look();
         follower.report.clone()
+    }
+
+    /// What the sibling policy requested, and what came of it. A policy that would move or mark a thread of the server is
+    /// refused.
+    ///
+    /// Thread: control. Allocates.
+    pub fn others(&self) -> Protection {
+        self.protected.report()
     }
 
     /// What the last look found and did.
@@ -187,33 +197,6 @@ fn lock(follower: &Mutex<Follower>) -> MutexGuard<'_, Follower> {
     follower.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether an engine's threads exist, so that nobody else gets what is meant for them: the system reuses numbers.
-#[derive(Debug, Clone)]
-pub(crate) struct ThreadsLive(Arc<Mutex<bool>>);
-
-impl ThreadsLive {
-    pub(crate) fn new() -> ThreadsLive {
-        ThreadsLive(Arc::new(Mutex::new(true)))
-    }
-
-    /// The threads are about to end. Waits for a deed that is under way.
-    pub(crate) fn end(&self) {
-        *self.flag() = false;
-    }
-
-    /// Does it if the threads exist, and keeps them for that time.
-    fn while_live(&self, deed: impl FnOnce()) {
-        let live = self.flag();
-        if *live {
-            deed();
-        }
-    }
-
-    fn flag(&self) -> MutexGuard<'_, bool> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// What the follower's thread and the control threads share.
 struct Follower {
     sighting: Arc<Sighting>,
@@ -223,6 +206,7 @@ struct Follower {
     own_class: Rank,
     at_start: Vec<ThreadReport>,
     seating: Seating,
+    protector: Arc<Protector>,
     kept_free: KeptFree,
     /// What the workers asked for last; `None`: what they had at the start.
     wanted: Option<Wanted>,
@@ -299,7 +283,8 @@ impl Follower {
             let cpu = thread.cpu_asked.filter(|_| thread.why.is_none());
             thread.real_time && cpu.is_some_and(|cpu| !leader.cpus.contains(cpu))
         };
-        leader.is_real_time() && self.report.threads.iter().all(held)
+        let waits = |(place, thread)| held(thread) || !self.protector.needs(place);
+        leader.is_real_time() && self.report.threads.iter().enumerate().all(waits)
     }
 
     fn wait_long(&mut self, long: bool) {

@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hocket_dsp::Change;
 use hocket_plan::schedule::Team;
-use hocket_plan::{CostTable, NodeId, NodeKind, ScheduleKind, VerifiedSchedule, Violation};
+use hocket_plan::{
+    CostTable, NodeId, NodeKind, ScheduleKind, SiblingPolicy, VerifiedSchedule, Violation,
+};
 use hocket_rt::Strategy;
 use hocket_time::{LaneError, MAX_PENDING, TempoMap, TimedCommand};
 
@@ -18,6 +20,8 @@ use super::measured_costs::{Adopted, Expectations, UnitCost};
 use super::orders::Outbox;
 use super::planner::{Planner, Shared};
 use super::prepare::Prepared;
+use super::protect::Protection;
+use super::protector::Protector;
 use super::settings::{Settings, Steer};
 use super::states::Loaded;
 use crate::block::joined::Side;
@@ -31,6 +35,8 @@ use crate::leader::order::Order;
 pub struct Standing {
     /// The schedule's kind.
     pub kind: ScheduleKind,
+    /// What may run on the other seats of the workers' cores.
+    pub sibling: SiblingPolicy,
     /// Whether it stays, follows costs, or is chosen.
     pub steer: Steer,
     /// How threads wait.
@@ -95,6 +101,12 @@ pub enum ControlError {
     /// A way of waiting that this CPU does not have.
     #[error("wait '{0}' is not possible here: {1}")]
     Wait(Strategy, &'static str),
+    /// A sibling policy that the engine did not start threads for.
+    #[error(
+        "sibling policy {} needs other threads than this engine has: name it in Settings::sibling_policies",
+        .0.name()
+    )]
+    SiblingPolicy(SiblingPolicy),
     /// A largest block out of range.
     #[error(
         "blocks of up to {0} frames are not possible: choose {min} to {max} frames",
@@ -133,6 +145,7 @@ pub enum ControlError {
 pub struct Control {
     inner: Arc<Mutex<Planner>>,
     services: Arc<Services>,
+    protector: Arc<Protector>,
     /// Last: everything else that a handle has goes before it.
     _held: Arc<Held>,
 }
@@ -164,7 +177,7 @@ impl Control {
         schedule: VerifiedSchedule,
         settings: &Settings,
         seats: (Team, Vec<usize>),
-        outbox: Outbox,
+        (outbox, protector): (Outbox, &Arc<Protector>),
         shared: Shared<'_>,
     ) -> std::io::Result<(Plan, Control)> {
         let prepared = (prepared, lanes);
@@ -172,7 +185,7 @@ impl Control {
         let (services, inner) = (Arc::clone(shared.services), Arc::new(Mutex::new(inner)));
         services.know(&inner);
         let _held = Held::new(&services);
-        Ok((plan, Control { inner, services, _held }))
+        Ok((plan, Control { inner, services, protector: Arc::clone(protector), _held }))
     }
 
     pub(crate) fn services(&self) -> &Arc<Services> {
@@ -497,6 +510,37 @@ impl Control {
     /// [`ControlError::Full`], [`ControlError::Rule`]. Nothing has changed then.
     pub fn set_schedule(&self, kind: Option<ScheduleKind>) -> Result<(), ControlError> {
         self.lock().set_schedule(kind)
+    }
+
+    /// Goes on under another sibling policy: the first one, or one of
+    /// [`Settings::sibling_policies`]. Returns what came of the policy's requests to the
+    /// system, if a leader plays; a refusal is no error. The output stays the same bit for bit.
+    ///
+    /// A new plan has the workers of that policy; the other threads go to sleep. `auto` begins to compare anew. What the
+    /// earlier policy asked of other threads of the process is given back first, so for a moment neither holds.
+    ///
+    /// Cost: builds a plan, and waits until the leader has taken it over, 250 ms at most. A policy that moves or marks threads
+    /// makes some system calls for each of them. Threads that are inside a block may be among them, so a block or two may
+    /// take longer.
+    ///
+    /// # Errors
+    /// [`ControlError::SiblingPolicy`], [`ControlError::Full`], [`ControlError::Rule`]. Nothing has changed then.
+    pub fn set_sibling_policy(&self, policy: SiblingPolicy) -> Result<Protection, ControlError> {
+        let plan = |seats| self.lock().set_sibling_policy(policy, seats);
+        let changed = self.protector.change(policy, plan, || self.is_settled())?;
+        changed.ok_or(ControlError::SiblingPolicy(policy))
+    }
+
+    /// What came of the sibling policy's requests to the system. It is empty while no leader plays.
+    ///
+    /// Thread: as the others; waits while a policy is changed.
+    pub fn protection(&self) -> Protection {
+        self.protector.protection()
+    }
+
+    /// Why the present sibling policy changes nothing here; `None`: it does.
+    pub fn policy_has_no_effect(&self) -> Option<String> {
+        self.protector.no_effect()
     }
 
     /// Has threads wait in another way, inside blocks and between them. The output stays the same bit for bit.

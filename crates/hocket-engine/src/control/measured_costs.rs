@@ -157,7 +157,7 @@ impl Planner {
         let graph = self.present.schedule.units();
         let units = graph.units();
         let known = |unit: usize, kind, shared| self.get_ns(unit, kind, shared);
-        let seats = MeasuredSpeeds::of(units.len(), known, &self.team, &self.kinds);
+        let seats = self.measured_speeds(&self.team, &self.kinds);
         let plain = |unit| seats.plain_ns(|kind, shared| known(unit, kind, shared));
         let plain: Option<Vec<f64>> = (0..units.len()).map(plain).collect();
         seats.apply(&mut self.team, &self.kinds);
@@ -165,6 +165,15 @@ impl Planner {
         let moved = units.iter().zip(&plain).map(|(unit, ns)| (unit.cost - ns).abs()).sum::<f64>();
         self.prices.set_all(graph, &plain);
         Some(moved / plain.iter().sum::<f64>().max(1.0))
+    }
+}
+
+/// Speeds of other workers.
+impl Planner {
+    /// What is known of the seats of a team.
+    pub(super) fn measured_speeds(&self, team: &Team, kinds: &[usize]) -> MeasuredSpeeds {
+        let units = self.present.schedule.units().units().len();
+        MeasuredSpeeds::of(units, |unit, kind, shared| self.get_ns(unit, kind, shared), team, kinds)
     }
 }
 

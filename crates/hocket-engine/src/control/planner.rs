@@ -13,7 +13,9 @@ use hocket_dsp::Change;
 use hocket_machine::clock::TickRate;
 use hocket_plan::compile::{DelayLine, EventLine, PartSize, Prices, UnitGraph};
 use hocket_plan::schedule::{Overheads, Schedule, Team, best};
-use hocket_plan::{Fusing, Graph, GraphError, NodeId, NodeKind, ScheduleKind, VerifiedSchedule};
+use hocket_plan::{
+    Fusing, Graph, GraphError, NodeId, NodeKind, ScheduleKind, SiblingPolicy, VerifiedSchedule,
+};
 use hocket_time::TempoMap;
 
 use super::admission::Load;
@@ -80,6 +82,8 @@ pub(crate) struct Planner {
     /// The kind of each worker's seat.
     pub(super) kinds: Vec<usize>,
     pub(super) kind: ScheduleKind,
+    /// The sibling policy of the newest plan.
+    pub(super) sibling: SiblingPolicy,
     pub(super) steer: Steer,
     /// Whether the leader can choose: it began with [`Steer::Auto`].
     can_choose: bool,
@@ -179,7 +183,8 @@ impl Planner {
         let nodes: std::io::Result<Vec<_>> = (0..).zip(named).map(cell).collect();
         let nodes = nodes?;
         let cells = Cells::first(&prepared.units, nodes, frames);
-        let plan = Plan::new(schedule, &cells, frames);
+        let mut plan = Plan::new(schedule, &cells, frames);
+        plan.follow(settings.policy.sibling);
         let inner = Planner {
             outbox,
             places: (0..prepared.graph.nodes().len()).map(|id| NodeId(id as u32)).collect(),
@@ -195,6 +200,7 @@ impl Planner {
             team,
             kinds,
             kind: settings.policy.schedule,
+            sibling: settings.policy.sibling,
             steer: settings.steer,
             can_choose: settings.steer == Steer::Auto,
             frames,
@@ -228,6 +234,7 @@ impl Planner {
         let walks_alone = finding.reason == Reason::SerialIsShorter;
         Standing {
             kind: self.present.schedule.kind(),
+            sibling: self.sibling,
             steer: self.steer,
             wait: self.wait.get(),
             workers: self.present.schedule.workers(),
@@ -322,6 +329,29 @@ impl Planner {
         match &sent {
             Ok(()) => self.auto.end_trial(),
             Err(_) => (self.kind, self.steer) = before,
+        }
+        sent
+    }
+
+    /// Goes on under another sibling policy, with the workers of this team. `kinds`: of their seats.
+    pub(super) fn set_sibling_policy(
+        &mut self,
+        policy: SiblingPolicy,
+        (team, kinds): (Team, Vec<usize>),
+    ) -> Result<(), ControlError> {
+        self.learn();
+        let mut team = Team { pair_speed: self.team.pair_speed, ..team };
+        self.measured_speeds(&team, &kinds).apply(&mut team, &kinds);
+        let team = std::mem::replace(&mut self.team, team);
+        let before = (self.sibling, team, std::mem::replace(&mut self.kinds, kinds));
+        self.sibling = policy;
+        let Planned { units, schedule, expected } = self.planned_anew();
+        let expected = (!self.prices.is_empty()).then_some(expected);
+        let sent = self.send_plan(units, schedule, expected, true);
+        match &sent {
+            // Another kind may be the best for these workers.
+            Ok(()) => self.auto = ChooseSchedule::knowing(None),
+            Err(_) => (self.sibling, self.team, self.kinds) = before,
         }
         sent
     }
@@ -635,6 +665,7 @@ impl Planner {
         }
         if let Some(plan) = &mut order.plan {
             plan.is_fixed = self.steer != Steer::Auto;
+            plan.follow(self.sibling);
         }
         self.outbox.send(order).map_err(|_| ControlError::Full)
     }

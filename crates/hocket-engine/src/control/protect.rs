@@ -1,22 +1,22 @@
 //! What a sibling policy requests of the system, and of threads outside the engine.
 //!
-//! It requests when the leader takes its seat, and gives everything back when the leader leaves. A refusal
-//! is reported with the reason and what would help; the engine then plays without it.
+//! A refusal is reported with the reason and what would help; the engine then plays without it. When it requests, and when
+//! it gives everything back, is in `protector.rs`.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hocket_machine::cookie::{self, Cookie, CookieError, CookieGuard};
 use hocket_machine::partition::{Holds, Partition, PartitionError, PartitionKind};
-use hocket_machine::pin::{self, ConfinedProcess, CpuSet, ThreadId, current_thread};
+use hocket_machine::pin::{self, ConfinedProcess, CpuSet, ThreadId};
 use hocket_machine::smt::{self, SmtOff};
 use hocket_plan::{SeatId, SiblingPolicy};
 
 use super::regular_thread::RegularThread;
 use super::seating::Seating;
 
-/// The results of a policy's requests. Dropping this gives everything back.
-#[derive(Debug, Default)]
+/// The results of a policy's requests.
+#[derive(Debug, Clone, Default)]
 pub struct Protection {
     /// What the policy requests of the system, in words; `None`: nothing.
     pub asked: Option<String>,
@@ -27,7 +27,14 @@ pub struct Protection {
     /// What could not be done, and why.
     pub refused: Vec<String>,
     moved_since: Arc<AtomicUsize>,
-    _held: Vec<Held>,
+}
+
+/// What the system granted a policy. Dropping this gives everything back.
+#[derive(Debug, Default)]
+pub(super) struct Granted {
+    /// What was requested, and what came of it.
+    pub(super) report: Protection,
+    _held: Option<Held>,
 }
 
 /// Kept for its drop.
@@ -81,58 +88,63 @@ impl Protection {
         })
     }
 
-    /// Applies the seating's policy to all threads but `own`. Thread: leader.
-    pub(crate) fn apply(seating: &Seating, own: &[ThreadId]) -> Protection {
+    fn asking(what: String) -> Protection {
+        Protection { asked: Some(what), ..Protection::default() }
+    }
+
+    fn refuse(mut self, why: impl std::fmt::Display) -> Granted {
+        self.refused.push(why.to_string());
+        Granted { report: self, _held: None }
+    }
+
+    fn hold(mut self, got: String, held: Held) -> Granted {
+        self.got = Some(got);
+        Granted { report: self, _held: Some(held) }
+    }
+}
+
+impl Granted {
+    /// Applies the seating's policy. `leader`: its thread, and whether that has its seat. `own`: those of workers and guards,
+    /// in order.
+    ///
+    /// Thread: the leader's before its first block, or control. Cost: system calls, some for each thread of the process.
+    pub(super) fn to(
+        seating: &Seating,
+        (leader, is_seated): (ThreadId, bool),
+        own: &[ThreadId],
+    ) -> Granted {
         if !seating.is_pinned() {
-            return Protection::default();
+            return Granted::default();
         }
         match seating.placement().policy {
-            SiblingPolicy::ProcessAffinity | SiblingPolicy::ReserveCore => confined(seating, own),
-            SiblingPolicy::Cookie(_) => with_cookies(seating, own),
-            SiblingPolicy::Partition => partitioned(seating, own),
+            SiblingPolicy::ProcessAffinity | SiblingPolicy::ReserveCore => {
+                confined(seating, is_seated.then_some(leader), own)
+            }
+            SiblingPolicy::Cookie(_) => with_cookies(seating, leader, own),
+            SiblingPolicy::Partition => partitioned(seating, leader, own),
             SiblingPolicy::Offline => without_smt(),
             SiblingPolicy::Off
             | SiblingPolicy::All
             | SiblingPolicy::IdleThread
-            | SiblingPolicy::PairBarrier => Protection::default(),
+            | SiblingPolicy::PairBarrier => Granted::default(),
         }
     }
 
     /// The same beside a leader whose thread belongs to a sound server. A policy that moves or marks threads of
     /// this process would do so to the server's threads, so it is refused. Thread: control.
-    pub(crate) fn beside_foreign(seating: &Seating) -> Protection {
+    pub(super) fn beside_foreign(seating: &Seating) -> Granted {
         let policy = seating.placement().policy;
         match policy {
             SiblingPolicy::Offline if seating.is_pinned() => without_smt(),
-            SiblingPolicy::ProcessAffinity
-            | SiblingPolicy::ReserveCore
-            | SiblingPolicy::Cookie(_)
-            | SiblingPolicy::Partition
-                if seating.is_pinned() =>
-            {
+            _ if policy.is_for_own_leader() && seating.is_pinned() => {
                 let name = policy.name();
                 Protection::asking(format!("sibling policy {name}")).refuse(format_args!(
                     "sibling policy {name} would move or mark threads of the sound server, so it is not applied; \
                      choose off, all, idle-thread, pair-barrier or offline"
                 ))
             }
-            _ => Protection::default(),
+            _ => Granted::default(),
         }
-    }
-
-    fn asking(what: String) -> Protection {
-        Protection { asked: Some(what), ..Protection::default() }
-    }
-
-    fn refuse(mut self, why: impl std::fmt::Display) -> Protection {
-        self.refused.push(why.to_string());
-        self
-    }
-
-    fn hold(mut self, got: String, held: Held) -> Protection {
-        self.got = Some(got);
-        self._held.push(held);
-        self
     }
 }
 
@@ -141,12 +153,16 @@ fn cpus_of(seating: &Seating, seats: Option<&Vec<SeatId>>) -> Option<CpuSet> {
 }
 
 /// `process-affinity`, `reserve-core`: all other threads of the process on these CPUs.
-fn confined(seating: &Seating, own: &[ThreadId]) -> Protection {
+///
+/// `seated`: a leader with a seat. One that takes its seat afterwards is moved there until then, and so are the threads that it
+/// starts meanwhile.
+fn confined(seating: &Seating, seated: Option<ThreadId>, own: &[ThreadId]) -> Granted {
     let Some(cpus) = cpus_of(seating, seating.placement().others.as_ref()) else {
-        return Protection::default();
+        return Granted::default();
     };
     let mut asked = Protection::asking(format!("other threads of this process on CPUs {cpus}"));
-    match pin::confine_process(&cpus, own) {
+    let except: Vec<ThreadId> = own.iter().copied().chain(seated).collect();
+    match pin::confine_process(&cpus, &except) {
         Err(error) => asked.refuse(error),
         Ok(confined) => {
             asked.moved = confined.threads();
@@ -182,21 +198,20 @@ fn look_for_new_threads(
 }
 
 /// `cookie`: one for each group of workers. The leader is worker 0; the others follow in order.
-fn with_cookies(seating: &Seating, own: &[ThreadId]) -> Protection {
+fn with_cookies(seating: &Seating, leader: ThreadId, own: &[ThreadId]) -> Granted {
     let groups = &seating.placement().cookies;
     let asked = Protection::asking(match groups.len() {
         1 => "one core-scheduling cookie for all workers".into(),
         count => format!("{count} core-scheduling cookies"),
     });
     let thread = |worker: &usize| match worker {
-        0 => Some(current_thread()),
+        0 => Some(leader),
         _ => own.get(worker - 1).copied(),
     };
-    let guard = CookieGuard::remember().and_then(|mut guard| {
+    let guard = CookieGuard::remember_of(leader).and_then(|mut guard| {
         own.iter().for_each(|thread| guard.also(*thread));
         let mut made = Vec::new();
-        // The leader's own group last: until then it lends itself to the others.
-        for group in groups.iter().rev() {
+        for group in groups {
             let threads: Vec<ThreadId> = group.iter().filter_map(thread).collect();
             made.push(one_cookie(&threads)?);
         }
@@ -211,23 +226,31 @@ fn with_cookies(seating: &Seating, own: &[ThreadId]) -> Protection {
     }
 }
 
-/// Makes a cookie and gives it to all of `threads`, through the calling one.
+/// Makes a cookie and gives it to all of `threads`, through a thread that ends: a cookie comes from a thread that has it.
 fn one_cookie(threads: &[ThreadId]) -> Result<Cookie, CookieError> {
-    let made = cookie::create(cookie::Scope::Thread)?;
-    for thread in threads.iter().filter(|thread| **thread != current_thread()) {
-        cookie::share_to(*thread)?;
-    }
-    Ok(made)
+    let give = || -> Result<Cookie, CookieError> {
+        let made = cookie::create(cookie::Scope::Thread)?;
+        threads.iter().try_for_each(|thread| cookie::share_to(*thread).map(drop))?;
+        Ok(made)
+    };
+    let refused = |why: String| CookieError::Refused(why);
+    std::thread::scope(|scope| {
+        let giver = std::thread::Builder::new().spawn_scoped(scope, give);
+        let giver = giver.map_err(|error| refused(error.to_string()))?;
+        giver
+            .join()
+            .unwrap_or_else(|_| Err(refused("the thread that gives cookies panicked".into())))
+    })
 }
 
 /// `partition`: the workers' cores for the workers alone; if single threads are not possible, for the
 /// whole process.
-fn partitioned(seating: &Seating, own: &[ThreadId]) -> Protection {
+fn partitioned(seating: &Seating, leader: ThreadId, own: &[ThreadId]) -> Granted {
     let Some(cpus) = cpus_of(seating, seating.placement().partition.as_ref()) else {
-        return Protection::default();
+        return Granted::default();
     };
     let asked = Protection::asking(format!("CPUs {cpus} in a cpuset partition"));
-    match threads_in_partition(&cpus, own) {
+    match threads_in_partition(&cpus, own.iter().copied().chain([leader])) {
         Ok(partition) => {
             let got = format!("the workers alone on CPUs {cpus}");
             asked.hold(got, Held::Partition(partition))
@@ -242,11 +265,12 @@ fn partitioned(seating: &Seating, own: &[ThreadId]) -> Protection {
     }
 }
 
-fn threads_in_partition(cpus: &CpuSet, own: &[ThreadId]) -> Result<Partition, PartitionError> {
+fn threads_in_partition(
+    cpus: &CpuSet,
+    threads: impl IntoIterator<Item = ThreadId>,
+) -> Result<Partition, PartitionError> {
     let partition = Partition::create("workers", cpus, PartitionKind::Root, Holds::Threads)?;
-    for thread in own.iter().copied().chain([current_thread()]) {
-        partition.take_thread(thread)?;
-    }
+    threads.into_iter().try_for_each(|thread| partition.take_thread(thread).map(drop))?;
     Ok(partition)
 }
 
@@ -257,11 +281,12 @@ fn process_in_partition(cpus: &CpuSet) -> Result<Partition, PartitionError> {
 }
 
 /// `offline`: no siblings while this lives.
-fn without_smt() -> Protection {
+fn without_smt() -> Granted {
     let asked = Protection::asking("SMT switched off".into());
     match smt::state() {
         Ok(state) if state.control.is_off() => {
-            Protection { got: Some("SMT is off already".into()), ..asked }
+            let got = Some("SMT is off already".into());
+            Granted { report: Protection { got, ..asked }, _held: None }
         }
         _ => match smt::switch_off() {
             Ok(off) => {

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use hocket_machine::topology::Topology;
-use hocket_plan::place::{PlaceError, place};
+use hocket_plan::place::{PlaceError, capacity, place};
 use hocket_plan::schedule::Team;
 use hocket_plan::{Placement, Seat, SeatId, Seats, SiblingPolicy};
 
@@ -15,7 +15,11 @@ use crate::block::costs::KINDS;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Seating {
     seats: Seats,
+    /// All seats, in the order in which workers take them. It is the same under every policy.
+    order: Vec<SeatId>,
     placement: Placement,
+    /// How many workers were requested; `None`: as many as the policy can place.
+    requested: Option<usize>,
     /// One per seat; `None`: a described machine, nobody is pinned.
     cpus: Option<Vec<u32>>,
     pair_speed: f64,
@@ -72,8 +76,29 @@ impl Seating {
             seat.speed = speeds.of(*cpu).unwrap_or(seat.speed);
         }
         let cpus = topology.is_this_system.then_some(cpus);
-        let placement = place(&seats, policy, workers)?;
-        Ok(Seating { placement, seats, cpus, pair_speed: speeds.pair() })
+        Seating::of(seats, (policy, workers), cpus, speeds.pair())
+    }
+
+    fn of(
+        seats: Seats,
+        (policy, requested): (SiblingPolicy, Option<usize>),
+        cpus: Option<Vec<u32>>,
+        pair_speed: f64,
+    ) -> Result<Seating, PlaceError> {
+        let placement = place(&seats, policy, requested)?;
+        let order = place(&seats, SiblingPolicy::All, None)?.workers;
+        Ok(Seating { seats, order, placement, requested, cpus, pair_speed })
+    }
+
+    /// The same seats under another policy: with as many workers as were requested, or as that policy can place if those are
+    /// fewer.
+    ///
+    /// # Errors
+    /// [`PlaceError::Nobody`] if it can place no worker.
+    pub fn under(&self, policy: SiblingPolicy) -> Result<Seating, PlaceError> {
+        let workers = self.requested.map(|workers| workers.min(capacity(&self.seats, policy)));
+        let placement = place(&self.seats, policy, workers)?;
+        Ok(Seating { placement, ..self.clone() })
     }
 
     /// On described seats: nobody is pinned, and waits yield, because more workers may run than there
@@ -86,9 +111,7 @@ impl Seating {
         policy: SiblingPolicy,
         workers: Option<usize>,
     ) -> Result<Seating, PlaceError> {
-        let placement = place(seats, policy, workers)?;
-        let pair_speed = Team::PAIR_SPEED_UNMEASURED;
-        Ok(Seating { placement, seats: seats.clone(), cpus: None, pair_speed })
+        Seating::of(seats.clone(), (policy, workers), None, Team::PAIR_SPEED_UNMEASURED)
     }
 
     /// The placement over abstract seats.
@@ -103,31 +126,36 @@ impl Seating {
 
     /// The CPU of a worker.
     pub fn worker_cpu(&self, worker: usize) -> Option<u32> {
-        self.cpu(self.placement.workers[worker])
+        self.cpu(self.order[worker])
     }
 
     /// The other CPUs of a worker's core; empty if nobody is pinned.
     pub fn cpus_beside(&self, worker: usize) -> Vec<u32> {
-        let siblings = self.seats.siblings(self.placement.workers[worker]);
+        let siblings = self.seats.siblings(self.order[worker]);
         siblings.into_iter().filter_map(|seat| self.cpu(seat)).collect()
     }
 
     /// The workers as the planner sees them, the leader first.
     pub fn team(&self) -> Team {
-        let seats = self.placement.workers.iter().map(|seat| self.seats.seats[seat.0]);
+        self.team_of(self.placement.workers.len())
+    }
+
+    /// The same for this many workers, more than the policy has or fewer.
+    pub(crate) fn team_of(&self, workers: usize) -> Team {
+        let seats = self.order[..workers].iter().map(|seat| self.seats.seats[seat.0]);
         Team { pair_speed: self.pair_speed, ..Team::new(seats.collect()) }
     }
 
     /// Whether two workers share a core.
     pub(crate) fn are_mates(&self, a: usize, b: usize) -> bool {
-        let core = |worker: usize| self.seats.seats[self.placement.workers[worker].0].core;
+        let core = |worker: usize| self.seats.seats[self.order[worker].0].core;
         a != b && core(a) == core(b)
     }
 
     /// Index of the kind of a worker's seat, fastest first. Costs distinguish a few kinds; slower ones
     /// count as the last of them.
     pub(crate) fn kind_of(&self, worker: usize) -> usize {
-        let own = self.seats.seats[self.placement.workers[worker].0].speed;
+        let own = self.seats.seats[self.order[worker].0].speed;
         let mut faster: Vec<f32> =
             self.seats.seats.iter().map(|seat| seat.speed).filter(|speed| *speed > own).collect();
         faster.sort_by(f32::total_cmp);
@@ -139,7 +167,7 @@ impl Seating {
     /// change places. So nobody else sits on `leader`, and workers of one core stay together.
     pub(crate) fn cpu_beside(&self, cpu: u32, leader: Option<u32>) -> u32 {
         let Some(there) = leader.and_then(|leader| self.seat_of(leader)) else { return cpu };
-        let home = self.placement.workers[0];
+        let home = self.order[0];
         let core = |seat, other| {
             let siblings = self.seats.siblings(seat).into_iter().filter(move |it| *it != other);
             std::iter::once(seat).chain(siblings)
@@ -197,8 +225,34 @@ mod tests {
         let of = |(core, seats): (usize, &usize)| vec![Seat { core, speed: 1.0 }; *seats];
         let seats = Seats { seats: cores.iter().enumerate().flat_map(of).collect() };
         let cpus = Some((0..seats.seats.len() as u32).map(|seat| 10 + 3 * seat).collect());
-        let placement = place(&seats, policy, None).unwrap();
-        Seating { seats, placement, cpus, pair_speed: 1.0 }
+        Seating::of(seats, (policy, None), cpus, 1.0).unwrap()
+    }
+
+    #[test]
+    fn workers_keep_their_seats_under_another_policy() {
+        let seating = seating(&[1, 2, 2, 1], SiblingPolicy::All);
+        for policy in SiblingPolicy::ALL {
+            let other = seating.under(policy).unwrap();
+            assert_eq!(other.placement().policy, policy);
+            let workers = 0..other.placement().workers.len();
+            for worker in workers {
+                assert_eq!(other.worker_cpu(worker), seating.worker_cpu(worker), "{policy:?}");
+                assert_eq!(other.worker_cpu(worker), other.cpu(other.placement().workers[worker]));
+            }
+        }
+    }
+
+    #[test]
+    fn another_policy_has_the_workers_that_were_requested_if_it_can() {
+        let seats = Seats { seats: [0, 0, 1, 1].map(|core| Seat { core, speed: 1.0 }).to_vec() };
+        let count = |from: SiblingPolicy, requested, to: SiblingPolicy| {
+            let seating = Seating::described(&seats, from, requested).unwrap();
+            seating.under(to).unwrap().placement().workers.len()
+        };
+        assert_eq!(count(SiblingPolicy::Off, None, SiblingPolicy::All), 4);
+        assert_eq!(count(SiblingPolicy::Off, Some(2), SiblingPolicy::All), 2);
+        assert_eq!(count(SiblingPolicy::All, Some(3), SiblingPolicy::Off), 2);
+        assert_eq!(count(SiblingPolicy::All, None, SiblingPolicy::ReserveCore), 1);
     }
 
     #[test]

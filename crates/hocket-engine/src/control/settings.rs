@@ -117,6 +117,10 @@ pub struct Settings {
     pub main_thread: MainThread,
     /// Whether equal effects of two strips run as one.
     pub couples: Couples,
+    /// Sibling policies besides that of `policy` that may be chosen while the engine plays
+    /// ([`Control::set_sibling_policy`](crate::Control::set_sibling_policy)). The threads that each of them needs start with
+    /// the engine, and sleep where the present policy does not need them. Not `partition` and not `offline`.
+    pub sibling_policies: Vec<SiblingPolicy>,
 }
 
 /// Why settings are refused.
@@ -142,6 +146,13 @@ pub enum SettingsError {
     /// Priority out of range.
     #[error("a real-time priority of {0} is not possible: choose 1 to 99")]
     Priority(u8),
+    /// A sibling policy that cannot begin or end while an engine plays.
+    #[error(
+        "sibling policy {} cannot change while the engine plays, because it changes the system and stops threads for longer \
+         than a block: start the engine with it alone",
+        .0.name()
+    )]
+    SiblingPolicy(SiblingPolicy),
 }
 
 impl Settings {
@@ -179,6 +190,7 @@ impl Settings {
             found_before: None,
             main_thread: MainThread::Own,
             couples: Couples::Never,
+            sibling_policies: Vec::new(),
         }
     }
 
@@ -197,6 +209,11 @@ impl Settings {
             if let Some(why) = wait.missing() {
                 return Err(SettingsError::Wait(wait, why));
             }
+        }
+        let mut siblings = self.sibling_policies.iter().copied().chain([self.policy.sibling]);
+        let fixed = siblings.find(|policy| !policy.changes_live());
+        if let Some(policy) = fixed.filter(|_| !self.sibling_policies.is_empty()) {
+            return Err(SettingsError::SiblingPolicy(policy));
         }
         match self.priority {
             Some(priority) if !(1..=99).contains(&priority) => {

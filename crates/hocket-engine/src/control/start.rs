@@ -6,23 +6,25 @@ use std::time::Duration;
 
 use hocket_machine::clock::TickRate;
 use hocket_plan::compile::{PartSize, Prices};
+use hocket_plan::place::PlaceError;
 use hocket_plan::schedule::Team;
-use hocket_plan::{NodeId, ScheduleKind, VerifiedSchedule, Violation};
+use hocket_plan::{NodeId, ScheduleKind, SiblingPolicy, VerifiedSchedule, Violation};
 use hocket_rt::{SpinCost, Strategy, Wait};
 use hocket_time::{LaneError, LoopError, TempoError, TempoMap};
 
 use super::automation::{FirstLanes, first_lanes};
 use super::engine::{Engine, Last};
-use super::follow::ThreadsLive;
 use super::handle::Control;
 use super::main_thread::Services;
 use super::memory_lock::SharedMemoryLock;
 use super::orders::rings;
 use super::planner::{Shared, cut_for};
 use super::prepare::Prepared;
+use super::protector::Protector;
 use super::regular_thread::RegularThread;
 use super::seating::Seating;
 use super::settings::{Settings, SettingsError, Steer};
+use super::threads_live::ThreadsLive;
 use crate::block::leader::Leader;
 use crate::block::runner::{LONGEST_NS, ORDINARY_NS, Place, Runner};
 use crate::block::stamps::Noting;
@@ -44,6 +46,14 @@ pub enum EngineError {
     /// The schedule breaks a rule.
     #[error("the schedule breaks rule {0}")]
     Schedule(#[from] Violation),
+    /// A further sibling policy can place no worker.
+    #[error("sibling policy {}: {why}", .policy.name())]
+    Place {
+        /// The policy.
+        policy: SiblingPolicy,
+        /// What is wrong with it here.
+        why: PlaceError,
+    },
     /// The seating has fewer seats than the schedule has workers.
     #[error("the schedule is for {workers} workers, the seating for {seats}")]
     Seating {
@@ -123,9 +133,10 @@ impl Engine {
     pub fn start_verified(
         prepared: Prepared,
         schedule: VerifiedSchedule,
-        settings: Settings,
+        mut settings: Settings,
         seating: Seating,
     ) -> Result<Engine, EngineError> {
+        settings.policy.sibling = seating.placement().policy;
         settings.check()?;
         let (workers, seats) = (schedule.workers(), seating.placement().workers.len());
         if workers > seats {
@@ -138,9 +149,13 @@ impl Engine {
         if !schedule.units().is_wired_like(&prepared.units) {
             return Err(EngineError::OtherGraph);
         }
-        // A steered engine may need all workers later.
-        let workers = if settings.steer == Steer::Fixed { workers } else { seats };
-        let jobs = jobs(&settings, &seating, workers);
+        let seatings = seatings(&settings, &seating)?;
+        // A steered engine may need all workers later, and so may one that changes its policy.
+        let (workers, all) = match settings.steer {
+            Steer::Fixed if seatings.len() == 1 => (workers, workers),
+            _ => (seats, most_workers(&seatings)),
+        };
+        let jobs = jobs(&settings, &seatings, all);
         let guards = jobs.iter().filter(|job| job.role == Role::Guard).count();
         let spans = spans_a_block(&schedule);
         let (outbox, inbox) = rings();
@@ -154,6 +169,7 @@ impl Engine {
         let noting = Arc::new(Noting::default());
         noting.spans.store(settings.spans, Relaxed);
         let seats = team(&seating, workers);
+        let protector = Protector::new(seatings.clone(), all);
         let shared = Shared {
             progress: &progress,
             map: &map,
@@ -161,9 +177,15 @@ impl Engine {
             wait: &wait,
             noting: &noting,
         };
-        let (plan, control) =
-            Control::new((prepared, lanes), schedule, &settings, seats, outbox, shared)?;
-        let places = (0..workers).map(|worker| place(&seating, worker, workers)).collect();
+        let (plan, control) = Control::new(
+            (prepared, lanes),
+            schedule,
+            &settings,
+            seats,
+            (outbox, &protector),
+            shared,
+        )?;
+        let places = (0..all).map(|worker| place(&seatings, worker, all)).collect();
         let waits = waits(&settings, seating.is_pinned(), wait);
         let alone_is_serial = settings.alone_is_serial;
         let runner =
@@ -173,7 +195,9 @@ impl Engine {
         // After the workers have started, so that the lock covers their stacks too.
         let live = settings.priority.is_some() && seating.is_pinned();
         let memory_lock = live.then(SharedMemoryLock::claim);
-        let reports = threads.iter().map(|thread| thread.report.clone()).collect();
+        let reports: Vec<_> = threads.iter().map(|thread| thread.report.clone()).collect();
+        let threads_live = ThreadsLive::new();
+        protector.knows(reports.clone(), threads_live.clone(), Arc::clone(&runner.real_time));
         let steered = settings.steer != Steer::Fixed;
         let chooser = (settings.steer == Steer::Auto)
             .then(|| Chooser::new(settings.period().as_nanos() as u64));
@@ -197,7 +221,8 @@ impl Engine {
             progress,
             planner_thread: None,
             notes: LeaderNotes::new(Arc::default()),
-            threads_live: ThreadsLive::new(),
+            threads_live,
+            protector,
             memory_lock,
             background: Arc::clone(services.background()),
             orders_before: 0,
@@ -223,8 +248,25 @@ fn lanes(prepared: &Prepared, map: &Arc<TempoMap>) -> Result<FirstLanes, EngineE
     first_lanes(&prepared.lanes, map).map_err(failed)
 }
 
-fn jobs(settings: &Settings, seating: &Seating, workers: usize) -> Vec<Job> {
-    let placement = seating.placement();
+/// The seating of each policy that the engine may follow, the first one first.
+fn seatings(settings: &Settings, first: &Seating) -> Result<Vec<Seating>, EngineError> {
+    let mut seatings = vec![first.clone()];
+    for policy in settings.sibling_policies.iter().copied() {
+        if seatings.iter().all(|seating| seating.placement().policy != policy) {
+            let failed = |why| EngineError::Place { policy, why };
+            seatings.push(first.under(policy).map_err(failed)?);
+        }
+    }
+    Ok(seatings)
+}
+
+fn most_workers(seatings: &[Seating]) -> usize {
+    seatings.iter().map(|seating| seating.placement().workers.len()).max().unwrap_or(0)
+}
+
+/// The threads that any of the policies needs.
+fn jobs(settings: &Settings, seatings: &[Seating], workers: usize) -> Vec<Job> {
+    let seating = &seatings[0];
     let worker = |index: usize| Job {
         name: format!("worker {index}"),
         role: Role::Worker,
@@ -232,7 +274,9 @@ fn jobs(settings: &Settings, seating: &Seating, workers: usize) -> Vec<Job> {
         cpu: seating.worker_cpu(index),
         priority: settings.priority,
     };
-    let guarded = placement.guards.iter().filter(|guard| guard.worker < workers);
+    // One policy at most has guards.
+    let guards = seatings.iter().flat_map(|seating| &seating.placement().guards);
+    let guarded = guards.filter(|guard| guard.worker < workers);
     let guard = |(place, guard): (usize, &hocket_plan::place::Guard)| Job {
         name: format!("guard of worker {}", guard.worker),
         role: Role::Guard,
@@ -246,7 +290,7 @@ fn jobs(settings: &Settings, seating: &Seating, workers: usize) -> Vec<Job> {
 /// The seats of the first `workers`, and the kind of each seat.
 fn team(seating: &Seating, workers: usize) -> (Team, Vec<usize>) {
     let kinds = (0..workers).map(|worker| seating.kind_of(worker)).collect();
-    (seating.team().first(workers), kinds)
+    (seating.team_of(workers), kinds)
 }
 
 /// Room for the spans of a block, with spare room for a session that grows while it plays.
@@ -255,10 +299,12 @@ fn spans_a_block(schedule: &VerifiedSchedule) -> usize {
 }
 
 /// A worker's seat in relation to the first `workers`.
-fn place(seating: &Seating, worker: usize, workers: usize) -> Place {
-    let partners = seating.placement().partners[worker].iter().copied();
+fn place(seatings: &[Seating], worker: usize, workers: usize) -> Place {
+    let seating = &seatings[0];
+    // One policy at most has partners.
+    let partners = seatings.iter().filter_map(|seating| seating.placement().partners.get(worker));
     Place {
-        partners: partners.filter(|other| *other < workers).collect(),
+        partners: partners.flatten().copied().filter(|other| *other < workers).collect(),
         mates: (0..workers).filter(|other| seating.are_mates(worker, *other)).collect(),
         kind: seating.kind_of(worker),
     }
@@ -305,6 +351,7 @@ fn waits(settings: &Settings, pinned: bool, chosen: Arc<ChosenWait>) -> Waits {
         chosen,
         on_seat,
         longest_ns: longest_ns(settings),
+        asleep: Wait::new(Strategy::Futex, cost, Duration::ZERO),
         stand_in: if on_seat.may_block() { never_blocking(cost) } else { on_seat },
     }
 }

@@ -43,9 +43,7 @@ pub(super) fn live(runner: &Runner, job: &Job, ready: &Sender<ThreadReport>) {
     let mut next_ns = 0;
     let mut budget = Budget::new();
     loop {
-        if job.role == Role::Worker {
-            await_need(runner, job.desk);
-        }
+        await_need(runner, job.desk);
         let waited;
         (seen, waited) = await_gate(runner, seen, next_ns);
         budget.keep(waited.blocked > 0);
@@ -67,18 +65,17 @@ pub(super) fn live(runner: &Runner, job: &Job, ready: &Sender<ThreadReport>) {
     }
 }
 
-/// Sleeps while the plan does not need this worker.
+/// Sleeps while the plan does not need this thread.
 fn await_need(runner: &Runner, desk: usize) {
     loop {
         // Read, look, wait (PROTOCOL.md, Signal): the thread that makes one of the two conditions true
         // advances `reserve` afterwards.
         let seen = runner.reserve.value();
         // Relaxed: the advance of `reserve` publishes both.
-        let needed = desk < runner.needed.load(Relaxed) as usize;
-        if needed || runner.stopping.load(Relaxed) {
+        if runner.needs(desk) || runner.stopping.load(Relaxed) {
             return;
         }
-        runner.reserve.wait_past(seen, &runner.waits.now().at_gate);
+        runner.reserve.wait_past(seen, &runner.waits.asleep);
     }
 }
 

@@ -184,8 +184,18 @@ pub fn settle_leader(
     cpu: Option<u32>,
     priority: Option<u8>,
 ) -> (LeaderSeat, ThreadReport) {
+    settle_leader_from(pin::current_affinity().ok(), name, cpu, priority)
+}
+
+/// The same. `cpus`: what a drop restores, because the thread may have been moved already.
+pub(crate) fn settle_leader_from(
+    cpus: Option<CpuSet>,
+    name: &str,
+    cpu: Option<u32>,
+    priority: Option<u8>,
+) -> (LeaderSeat, ThreadReport) {
     let class = Some(ClassGuard::remember());
-    let seat = LeaderSeat { cpus: pin::current_affinity().ok(), class };
+    let seat = LeaderSeat { cpus, class };
     // For this call only, as in each of its blocks: the thread belongs to the host.
     let _float = FlushDenormals::enter();
     (seat, settle(name, cpu, priority))

@@ -253,12 +253,40 @@ fn no_policy_moves_or_marks_a_thread_of_the_server() {
         };
         let own = pin::current_affinity().unwrap();
         let following = engine.follow_leader().unwrap();
-        assert_eq!(following.others.got, None);
-        let [refused] = &following.others.refused[..] else { panic!("{:?}", following.others) };
+        assert_eq!(following.others().got, None);
+        let [refused] = &following.others().refused[..] else { panic!("{:?}", following.others()) };
         assert!(refused.contains(sibling.name()), "{refused}");
         engine.process(FRAMES);
         following.look();
         assert_eq!(pin::current_affinity().unwrap(), own);
         assert!(!is_real_time(&class::now()));
     }
+}
+
+#[test]
+fn a_policy_that_changes_beside_a_server_moves_none_of_its_threads_either() {
+    let _alone = stage::alone();
+    let (own, other) = (SiblingPolicy::Off, SiblingPolicy::ReserveCore);
+    let policy = Policy { schedule: ScheduleKind::Dataflow, sibling: own, wait: Strategy::Hybrid };
+    let topology = Topology::discover().ok();
+    let seating = topology.and_then(|it| Seating::here(&it, own, None).ok());
+    let are_two = |it: &Seating| it.is_pinned() && it.placement().workers.len() > 1;
+    let Some(seating) = seating.filter(are_two) else {
+        return println!("SKIPPED a_policy_that_changes_beside_a_server: no two seats here");
+    };
+    let settings = Settings::new(FRAMES as u32, RATE_HZ, policy);
+    let settings = Settings { sibling_policies: vec![other], ..settings };
+    let mut engine = Engine::start(stage::voices(VOICES), settings, seating).unwrap();
+    let following = engine.follow_leader().unwrap();
+    let cpus = pin::current_affinity().unwrap();
+    engine.process(FRAMES);
+    let granted = engine.control().set_sibling_policy(other).unwrap();
+    assert_eq!((granted.got, granted.refused.len()), (None, 1), "{:?}", granted.refused);
+    assert_eq!(following.others().refused, granted.refused);
+    engine.process(FRAMES);
+    following.look();
+    assert_eq!(pin::current_affinity().unwrap(), cpus);
+    assert!(!is_real_time(&class::now()));
+    engine.control().set_sibling_policy(own).unwrap();
+    assert_eq!(following.others().summary(), None);
 }

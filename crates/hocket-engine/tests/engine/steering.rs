@@ -1,6 +1,8 @@
 //! Plans are exchanged while the session plays, and nothing is heard of it.
 
-use hocket_engine::{ControlError, Engine, Policy, Reason, Seating, Settings, Steer};
+use hocket_engine::{
+    ControlError, Engine, EngineError, Policy, Reason, Seating, Settings, SettingsError, Steer,
+};
 use hocket_plan::{
     ChainCost, CostTable, ScheduleKind, Seat, Seats, SiblingPolicy, VerifiedSchedule,
 };
@@ -259,4 +261,104 @@ fn kept_costs_hold_for_other_block_lengths_in_proportion() {
     engine.process(FRAMES);
     let total = engine.schedule().units().total_cost();
     assert!((total - 500.0 * names.len() as f64).abs() < 1.0, "{total}");
+}
+
+/// Sibling policies that may change while an engine plays.
+fn changeable() -> Vec<SiblingPolicy> {
+    SiblingPolicy::ALL.into_iter().filter(|policy| policy.changes_live()).collect()
+}
+
+/// On two cores of two seats each, where `off` begins and any other one may follow.
+fn changing(kind: ScheduleKind, steer: Steer) -> Engine {
+    let policy = Policy { sibling: SiblingPolicy::Off, ..stage::policy(kind) };
+    let sibling_policies = changeable();
+    let settings = Settings { steer, sibling_policies, ..stage::settings(policy) };
+    let seating = Seating::described(&stage::paired(2), policy.sibling, None).unwrap();
+    Engine::start(stage::prepared(), settings, seating).unwrap()
+}
+
+#[test]
+fn sibling_policies_change_between_blocks_and_no_bit_does() {
+    let _alone = stage::alone();
+    let expected = serial(BLOCKS);
+    let policies = changeable();
+    let steered = ScheduleKind::ALL
+        .into_iter()
+        .flat_map(|kind| [Steer::Fixed, Steer::Costs, Steer::Auto].map(|steer| (kind, steer)));
+    for (kind, steer) in steered {
+        let mut engine = changing(kind, steer);
+        let control = engine.control();
+        assert_eq!(engine.reports().len(), 3 + 2, "a worker on each seat, a guard on each core");
+        for (block, expected) in expected.iter().enumerate() {
+            if block % 5 == 2 {
+                let policy = policies[(block / 5 * 4) % policies.len()];
+                let granted = control.set_sibling_policy(policy).unwrap();
+                assert_eq!(granted.asked, None, "nobody is pinned");
+                let standing = control.standing();
+                assert_eq!(standing.sibling, policy);
+                let workers = engine.seating().under(policy).unwrap().placement().workers.len();
+                // Serial has one worker, and `critical` leaves some out where costs say so.
+                let has_all = steer == Steer::Fixed
+                    && ![ScheduleKind::Serial, ScheduleKind::Critical].contains(&kind);
+                let fits = standing.workers <= workers;
+                assert!(
+                    fits && (standing.workers == workers || !has_all),
+                    "{kind:?}, {standing:?}"
+                );
+            }
+            engine.process(FRAMES);
+            let bits = stage::bits(engine.output(FRAMES));
+            assert_eq!(&bits, expected, "{kind:?}, {steer:?}, block {block}");
+        }
+    }
+}
+
+#[test]
+fn a_policy_that_nobody_named_at_the_start_is_refused_and_nothing_changes() {
+    let _alone = stage::alone();
+    let mut engine = steered(ScheduleKind::Dataflow, Steer::Costs, 2);
+    let control = engine.control();
+    let refused = control.set_sibling_policy(SiblingPolicy::IdleThread);
+    assert_eq!(refused.unwrap_err(), ControlError::SiblingPolicy(SiblingPolicy::IdleThread));
+    let before = control.standing();
+    control.set_sibling_policy(SiblingPolicy::All).unwrap();
+    assert_eq!(control.standing(), before, "it is the present one");
+    engine.process(FRAMES);
+    assert_eq!(control.standing().sibling, SiblingPolicy::All);
+}
+
+#[test]
+fn an_engine_that_has_no_room_for_an_order_keeps_its_policy() {
+    let _alone = stage::alone();
+    let mut engine = changing(ScheduleKind::Dataflow, Steer::Fixed);
+    let control = engine.control();
+    let kinds = [ScheduleKind::Dataflow, ScheduleKind::Steal].into_iter().cycle();
+    let mut sent = kinds.map(|kind| control.set_schedule(Some(kind)));
+    assert_eq!(sent.find(Result::is_err), Some(Err(ControlError::Full)));
+    let before = control.standing();
+    let refused = control.set_sibling_policy(SiblingPolicy::All).unwrap_err();
+    assert_eq!(refused, ControlError::Full);
+    assert_eq!(control.standing(), before);
+    engine.process(FRAMES);
+    control.set_sibling_policy(SiblingPolicy::All).unwrap();
+    assert_eq!((control.standing().sibling, control.standing().workers), (SiblingPolicy::All, 4));
+}
+
+#[test]
+fn policies_that_change_the_system_do_not_change_while_it_plays() {
+    let _alone = stage::alone();
+    let start = |own, sibling_policies| {
+        let policy = Policy { sibling: own, ..stage::policy(ScheduleKind::Dataflow) };
+        let settings = Settings { sibling_policies, ..stage::settings(policy) };
+        let seating = Seating::described(&stage::paired(2), own, None).unwrap();
+        Engine::start(stage::prepared(), settings, seating).map(drop)
+    };
+    for fixed in [SiblingPolicy::Partition, SiblingPolicy::Offline] {
+        for (own, more) in [(fixed, SiblingPolicy::Off), (SiblingPolicy::Off, fixed)] {
+            let refused = start(own, vec![more]).unwrap_err();
+            let why = SettingsError::SiblingPolicy(fixed);
+            assert!(matches!(&refused, EngineError::Settings(it) if *it == why), "{refused}");
+        }
+        start(fixed, Vec::new()).unwrap();
+    }
 }

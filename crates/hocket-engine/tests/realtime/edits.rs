@@ -16,6 +16,9 @@ use crate::stage::{self, FRAMES, RATE_HZ};
 use crate::watching::{self, Watch};
 
 const BLOCKS: usize = 200;
+/// They follow each other while it plays.
+const SIBLINGS: [SiblingPolicy; 4] =
+    [SiblingPolicy::IdleThread, SiblingPolicy::PairBarrier, SiblingPolicy::Off, SiblingPolicy::All];
 
 #[test]
 fn edits_exchanges_and_announcements_leave_no_trace_of_the_system() {
@@ -44,6 +47,7 @@ fn edits_exchanges_and_announcements_leave_no_trace_of_the_system() {
 
 fn check(settings: Settings, seating: Seating, what: &str) {
     let (session, pool) = stage::everything();
+    let settings = Settings { sibling_policies: SIBLINGS.into(), ..settings };
     let (mut engine, mut editor) = Editor::start(session, pool, settings, seating).unwrap();
     let entered = engine.seating().is_pinned().then(|| engine.enter());
     watching::forget();
@@ -51,6 +55,10 @@ fn check(settings: Settings, seating: Seating, what: &str) {
     for block in 0..BLOCKS {
         change(&mut editor, &engine, block);
         reroute(&mut editor, &engine, block);
+        if block % 9 == 4 {
+            let policy = SIBLINGS[block / 9 % SIBLINGS.len()];
+            engine.control().set_sibling_policy(policy).unwrap();
+        }
         let _watch = Watch::begin();
         // On time, and every so often far too late for the block that follows.
         let ahead_ns = if block % 16 == 7 { 20_000_000 } else { 200_000 };

@@ -31,7 +31,7 @@ pub(super) fn measure(
     let entered = variant.engine.enter();
     if variant.record.threads.is_empty() {
         variant.record.threads = grants(&entered, &variant.engine);
-        note_refusals(&mut variant.record, &entered.others);
+        note_refusals(&mut variant.record, &entered.others());
     }
     let counting = &mut variant.counting;
     counting.iter_mut().for_each(|it| it.begin_turn(&variant.engine, &entered.report));

@@ -99,7 +99,7 @@ impl Player {
     /// A protection that the system refuses; nothing is played then.
     pub(super) fn play(&mut self, blocks: u64) -> Result<Played, Fault> {
         let entered = self.engine.enter();
-        if let Some(why) = refused(&entered.others) {
+        if let Some(why) = refused(&entered.others()) {
             return Err(Fault(why));
         }
         let mut played = Played::default();

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use crossterm::event;
 
-use super::steering::{Steering, needs_restart};
+use super::steering::Steering;
 use super::view::View;
 use crate::failure::Exit;
 use crate::output::last_held;
@@ -68,7 +68,7 @@ fn obey(asked: Asked, view: &mut View<'_>) {
         Asked::Wait => view.steer(Steering::next_wait),
         Asked::Spans => view.steer(Steering::next_spans),
         Asked::Plan => view.steer(Steering::replan),
-        Asked::Fixed(option) => view.say(needs_restart(option)),
+        Asked::Policy => view.steer(Steering::next_policy),
         Asked::Quit => view.steer(Steering::quit),
         Asked::Help | Asked::Redraw | Asked::Interrupt => {}
     }

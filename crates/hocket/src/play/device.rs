@@ -49,6 +49,11 @@ impl Chosen {
         Ok(chosen)
     }
 
+    /// Whether a thread of the device's server leads, and not one of this process.
+    pub(super) fn leads(&self) -> bool {
+        matches!(self, Chosen::Jack(_))
+    }
+
     /// What was asked for and means nothing to this device.
     fn unused(&self, args: &PlayArgs) -> Vec<String> {
         let is_jack = matches!(self, Chosen::Jack(_));

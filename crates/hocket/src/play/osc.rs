@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::additions::{Additions, Answer};
 use super::listen::{ListenAddress, remedy};
-use super::steering::{Steered, Steering, needs_restart};
+use super::steering::{Steered, Steering};
 use super::strips::Strips;
 use crate::failure::Failure;
 use crate::output::{detail, note, tell};
@@ -222,7 +222,7 @@ impl Server<'_> {
             Request::Schedule(schedule) => self.steering.set_schedule(schedule),
             Request::Wait(wait) => self.steering.set_wait(wait.into()),
             Request::Spans(spans) => self.steering.set_spans(spans),
-            Request::Fixed(option) => Err(needs_restart(option)),
+            Request::Policy(policy) => self.steering.set_policy(policy),
             Request::Status => self.answer(from),
             Request::Quit => self.steering.quit(),
         }

@@ -1,4 +1,4 @@
-//! `--log`: a file with a line of JSON for each miss and each xrun of a run.
+//! `--log`: a file with a line of JSON for each miss, each xrun and each change of schedule, sibling policy or wait.
 //!
 //! A thread of its own writes it, so a disk that is slow holds up nobody. Lines wait in a queue with an end, and the file
 //! has an end, too. What finds no room is counted, and the last line has the count.
@@ -23,14 +23,14 @@ use crate::output::tell;
 pub(crate) const FORMAT: &str = "hocket-play-log/1";
 /// Lines that wait for the disk at most.
 const QUEUE: usize = 4096;
-/// Lines of misses and xruns at most: some 100 MB.
+/// Lines between the first and the last one at most: some 100 MB.
 const MOST_LINES: u64 = 100_000;
 /// So long the end of a run waits for the disk.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A line on its way.
 enum Line {
-    Incident(Value),
+    Event(Value),
     /// The last one.
     End(Value),
 }
@@ -77,10 +77,32 @@ impl SessionLog {
         whose: Party,
         explained: Option<&Explained>,
     ) {
-        let line = self.line_of(incident, whose, explained);
-        if let Err(TrySendError::Full(_)) = self.lines.try_send(Line::Incident(line)) {
+        self.put(self.line_of(incident, whose, explained));
+    }
+
+    /// Logs that somebody changed schedule, sibling policy or wait. `granted`: what came of the policy's requests. Never waits
+    /// for the disk.
+    pub(super) fn change(
+        &mut self,
+        [schedule, sibling, wait]: [&'static str; 3],
+        granted: Option<String>,
+    ) {
+        let mut line = json!({
+            "event": "change", "schedule": schedule, "sibling": sibling, "wait": wait, "policy_granted": granted,
+        });
+        self.stamp(&mut line, monotonic_ns());
+        self.put(line);
+    }
+
+    fn put(&mut self, line: Value) {
+        if let Err(TrySendError::Full(_)) = self.lines.try_send(Line::Event(line)) {
             self.left_out += 1;
         }
+    }
+
+    fn stamp(&self, line: &mut Value, at_ns: u64) {
+        line["at"] = wall_clock(at_ns).into();
+        line["after_s"] = (at_ns.saturating_sub(self.begun_ns) as f64 / 1e9).into();
     }
 
     fn line_of(&self, incident: &Incident, whose: Party, explained: Option<&Explained>) -> Value {
@@ -104,8 +126,7 @@ impl SessionLog {
                 (line, xrun.at_ns)
             }
         };
-        line["at"] = wall_clock(at_ns).into();
-        line["after_s"] = (at_ns.saturating_sub(self.begun_ns) as f64 / 1e9).into();
+        self.stamp(&mut line, at_ns);
         line["whose"] = whose.name().into();
         line["cause"] = explained.map(|explained| explained.verdict.cause.name()).into();
         line["text"] = explained.map(|explained| &*explained.verdict.text).into();
@@ -183,10 +204,8 @@ impl Writer {
     fn run(mut self, incoming: &Receiver<Line>) -> bool {
         for line in incoming {
             match line {
-                Line::Incident(_) if self.lines >= MOST_LINES || self.has_failed => {
-                    self.left_out += 1
-                }
-                Line::Incident(line) => {
+                Line::Event(_) if self.lines >= MOST_LINES || self.has_failed => self.left_out += 1,
+                Line::Event(line) => {
                     self.lines += 1;
                     self.put(&line);
                 }

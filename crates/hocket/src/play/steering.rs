@@ -11,9 +11,12 @@ use clap::ValueEnum;
 use hocket_devices::ServerTransport;
 use hocket_devices::jack::TransportState;
 use hocket_engine::time::{BarPosition, LoopRange, TempoMap, TimedCommand, TransportCommand};
-use hocket_engine::{Control, ControlError, Engine, Spans, Standing, Steer, Strategy};
+use hocket_engine::{
+    Control, ControlError, Engine, SiblingPolicy, Spans, Standing, Steer, Strategy,
+};
 
 use super::live::Live;
+use super::policies::Policies;
 use crate::cli::{Position, ScheduleArg, TransportArg};
 use crate::load::LoadedSession;
 use crate::render::frame_at;
@@ -42,22 +45,22 @@ pub(super) struct Steering<'a> {
     /// Where the song ends, in frames; `None`: nowhere.
     song_end: Option<u64>,
     leads: Leads,
-    /// The sibling policy, which needs other threads.
-    sibling: &'static str,
+    policies: Policies,
     stop: &'a AtomicBool,
 }
 
-/// Why an option cannot change while it plays: its threads were started for it.
-pub(super) fn needs_restart(option: &str) -> String {
-    format!("{option} is chosen at the start, by --{option}: quit, and play again with another one")
-}
-
 /// The schedule's name on the command line.
-pub(super) fn schedule_of(standing: &Standing) -> &'static str {
+fn schedule_of(standing: &Standing) -> &'static str {
     match standing.steer {
         Steer::Auto => ScheduleArg::Auto.name(),
         _ => standing.kind.name(),
     }
+}
+
+/// Schedule, sibling policy and wait as they are now.
+pub(super) fn names(control: &Control) -> [&'static str; 3] {
+    let standing = control.standing();
+    [schedule_of(&standing), standing.sibling.name(), standing.wait.name()]
 }
 
 /// The transport that the song follows.
@@ -89,12 +92,12 @@ impl<'a> Steering<'a> {
         live: &Arc<Live>,
         loaded: &'a LoadedSession,
         song_end: Option<u64>,
-        leads: Leads,
+        (leads, policies): (Leads, Policies),
         stop: &'a AtomicBool,
     ) -> Steering<'a> {
-        let (control, sibling) = (engine.control(), engine.settings().policy.sibling.name());
+        let control = engine.control();
         let map = loaded.session.time.map(loaded.rate_hz).ok().map(Arc::new);
-        Steering { control, live: Arc::clone(live), loaded, map, song_end, leads, sibling, stop }
+        Steering { control, live: Arc::clone(live), loaded, map, song_end, leads, policies, stop }
     }
 
     pub(super) fn live(&self) -> &Live {
@@ -226,8 +229,28 @@ impl<'a> Steering<'a> {
 
     /// Schedule, sibling policy and wait as they are now.
     pub(super) fn policy(&self) -> [&'static str; 3] {
-        let standing = self.standing();
-        [schedule_of(&standing), self.sibling, standing.wait.name()]
+        names(&self.control)
+    }
+
+    /// Says what the system granted, too.
+    pub(super) fn set_policy(&self, policy: SiblingPolicy) -> Steered {
+        if let Some(why) = self.policies.refusal(policy) {
+            return Err(why);
+        }
+        let granted = self.control.set_sibling_policy(policy).map_err(|error| error.to_string())?;
+        let granted = granted.summary().map_or(String::new(), |summary| format!(": {summary}"));
+        Ok(format!("policy {}{granted}", policy.name()))
+    }
+
+    /// The one after the present one that changes something here.
+    pub(super) fn next_policy(&self) -> Steered {
+        match self.policies.after(self.standing().sibling) {
+            Some(next) => self.set_policy(next),
+            None => {
+                Err("policy: there is no other one that can change something here while it plays"
+                    .into())
+            }
+        }
     }
 
     pub(super) fn set_wait(&self, wait: Strategy) -> Steered {

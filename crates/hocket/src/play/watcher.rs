@@ -4,12 +4,13 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use hocket_engine::{Cause, FlightDrain, FlightLog};
+use hocket_engine::{Cause, Control, FlightDrain, FlightLog};
 use indicatif::ProgressBar;
 
 use super::blame::{Blame, Faults};
 use super::live::Live;
 use super::session_log::SessionLog;
+use super::steering::names;
 use crate::plugin::watched::News;
 use crate::restarts::Restarts;
 
@@ -58,13 +59,20 @@ pub(super) struct Watched {
 /// Looks until the run has ended.
 pub(super) fn watch(
     mut drain: FlightDrain,
-    live: &Live,
+    (live, control): (&Live, Control),
     (causes, mut restarts): (&Causes, Restarts),
     (mut blame, mut session_log): (Blame, Option<SessionLog>),
     bar: ProgressBar,
 ) -> Watched {
     let (mut log, mut limits) = (FlightLog::new(EXPLANATIONS), None);
+    let mut steered = names(&control);
     let mut explain = |drain: &mut FlightDrain, log: &mut FlightLog, ends| {
+        // Before what was late under it.
+        let now = names(&control);
+        if let Some(log) = session_log.as_mut().filter(|_| now != steered) {
+            log.change(now, control.protection().summary());
+        }
+        steered = now;
         let flights = drain.collect();
         blame.learn(&flights);
         blame.look(ends, |incident, whose, explained| {

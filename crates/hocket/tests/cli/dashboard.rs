@@ -30,7 +30,8 @@ fn keys_steer_the_song_and_q_gives_the_terminal_back() {
     reading.press("?");
     reading.await_word("aside");
     reading.press("p");
-    reading.await_word("--policy");
+    // Before the colon: what came of it, or that nothing else is possible here.
+    reading.await_word("policy");
     // Behind hybrid, which it begins with.
     reading.press("w");
     reading.await_word("futex");

@@ -4,6 +4,8 @@ use std::net::UdpSocket;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use hocket_engine::seats_of;
+use hocket_machine::Topology;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 use rosc::{OscBundle, OscMessage, OscPacket, OscTime, OscType};
@@ -179,6 +181,65 @@ fn messages_move_faders() {
 }
 
 #[test]
+fn the_sibling_policy_changes_while_it_plays() {
+    let (folder, file) = session(ENDLESS);
+    let log = folder.path().join("log.jsonl");
+    let text = |text: &str| OscType::String(text.into());
+    let (seats, _) = seats_of(&Topology::discover().unwrap());
+    let args = ["--policy", "off", "--schedule", "dataflow", "--log", log.to_str().unwrap()];
+    let mut run = Playing::start(&file, &args);
+    let mut changes = vec!["off"];
+    if seats.cores() > 1 {
+        changes.extend(["reserve-core", "off", "reserve-core"]);
+    }
+    if seats.has_pairs() {
+        changes.extend(["idle-thread", "pair-barrier", "all", "off"]);
+    }
+    for policy in &changes {
+        run.send("/policy", &[text(policy)]);
+        run.run.await_line(policy, |line| line["sibling"] == *policy);
+        let begun = Instant::now();
+        while run.status()[6] != text(policy) {
+            assert!(begun.elapsed() < PATIENCE, "never {policy}");
+        }
+    }
+    run.send("/policy", &[text("partition")]);
+    run.status();
+    let (result, messages) = run.quit();
+    assert_eq!(result["sibling"], *changes.last().unwrap());
+    let granted = result["policy_granted"].as_str();
+    match changes.last() {
+        Some(&"reserve-core") => {
+            assert!(granted.unwrap().contains("threads on CPUs"), "{granted:?}")
+        }
+        _ => assert_eq!(granted, None),
+    }
+    let lines = std::fs::read_to_string(&log).unwrap();
+    let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let logged: Vec<Value> = lines.filter(|line| line["event"] == "change").collect();
+    let logged: Vec<&str> = logged.iter().map(|line| line["sibling"].as_str().unwrap()).collect();
+    assert_eq!(logged, changes[1..], "the first one was the policy of the start");
+    assert!(
+        messages.contains("/policy: policy partition begins and ends with a run"),
+        "{messages}"
+    );
+    assert_eq!(result["osc"]["not_possible"], 1, "{}", result["osc"]);
+
+    if !seats.has_pairs() {
+        let run = Playing::start(&file, &["--policy", "off"]);
+        run.send("/policy", &[text("all")]);
+        run.send("/policy", &[text("nothing")]);
+        run.status();
+        let (result, messages) = run.quit();
+        assert_eq!(
+            (&result["sibling"], &result["osc"]["not_possible"]),
+            (&"off".into(), &2.into())
+        );
+        assert!(messages.contains("policy all: no two seats share a core here"), "{messages}");
+    }
+}
+
+#[test]
 fn the_schedule_changes_while_it_plays() {
     let (_folder, file) = session(ENDLESS);
     let text = |text: &str| OscType::String(text.into());
@@ -197,11 +258,8 @@ fn the_schedule_changes_while_it_plays() {
     }
     run.send("/schedule", &[text("steal")]);
     run.run.await_line("steal", |line| line["schedule"] == "steal");
-    run.send("/policy", &[text("off")]);
-    run.status();
-    let (result, messages) = run.quit();
+    let (result, _) = run.quit();
     assert_eq!(result["schedule"], "steal");
-    assert!(messages.contains("/policy: policy is chosen at the start, by --policy"), "{messages}");
 
     let mut run = Playing::start(&file, &["--schedule", "dataflow"]);
     run.send("/schedule", &[text("auto")]);

@@ -368,3 +368,55 @@ fn guards_keep_their_seats_while_the_leader_walks_alone() {
     assert!(came);
     assert_eq!(blocks(&auto, 1), worker, "the plan's worker stays away");
 }
+
+/// Guards and workers that one of the policies needs, on two cores of two seats each.
+#[test]
+fn threads_that_the_policy_does_not_need_sleep_until_one_does() {
+    let (schedule, sibling) = (ScheduleKind::Dataflow, SiblingPolicy::Off);
+    let policy = Policy { schedule, sibling, wait: Strategy::Futex };
+    let seats = Seats { seats: (0..4).map(|seat| Seat { core: seat / 2, speed: 1.0 }).collect() };
+    let seating = Seating::described(&seats, sibling, None).unwrap();
+    let settings = Settings::new(FRAMES as u32, 48_000, policy);
+    let settings = Settings { priority: None, seat_wait: Strategy::Futex, ..settings };
+    let sibling_policies = vec![SiblingPolicy::All, SiblingPolicy::IdleThread];
+    let settings = Settings { sibling_policies, ..settings };
+    let mut engine = Engine::start(prepared(Duration::from_micros(50)), settings, seating).unwrap();
+    let mut serial = self::engine(Duration::ZERO, Steer::Fixed);
+    let control = engine.control();
+    let (on_siblings, guards) = ([2, 3], [4, 5]);
+    assert_eq!(engine.totals().len(), 6);
+    let blocks = |engine: &Engine, desks: [usize; 2]| {
+        let totals = engine.totals();
+        desks.map(|desk| totals[desk].blocks)
+    };
+    let mut block = |engine: &mut Engine| {
+        engine.process(FRAMES);
+        serial.process(FRAMES);
+        assert_eq!(bits(engine), bits(&serial));
+        std::thread::yield_now();
+    };
+    let needed = [
+        (SiblingPolicy::Off, None),
+        (SiblingPolicy::All, Some(on_siblings)),
+        (SiblingPolicy::IdleThread, Some(guards)),
+    ];
+    for (policy, come) in needed.into_iter().cycle().take(7) {
+        control.set_sibling_policy(policy).unwrap();
+        block(&mut engine);
+        assert!(control.is_settled(), "the plan has been taken over");
+        let before = (blocks(&engine, on_siblings), blocks(&engine, guards));
+        (0..100).for_each(|_| block(&mut engine));
+        // Whenever the machine lets them run: two minutes are only there to end a hang.
+        let begun = std::time::Instant::now();
+        if let Some(desks) = come {
+            let first = blocks(&engine, desks);
+            while blocks(&engine, desks) == first {
+                assert!(begun.elapsed().as_secs() < 120, "{} calls nobody", policy.name());
+                block(&mut engine);
+            }
+        }
+        let after = (blocks(&engine, on_siblings), blocks(&engine, guards));
+        assert!(come == Some(on_siblings) || before.0 == after.0, "{}", policy.name());
+        assert!(come == Some(guards) || before.1 == after.1, "{}", policy.name());
+    }
+}

@@ -18,8 +18,8 @@ pub(super) enum Asked {
     Spans,
     /// A plan from what was measured.
     Plan,
-    /// Something that an option fixes at the start.
-    Fixed(&'static str),
+    /// The next sibling policy.
+    Policy,
     Help,
     Redraw,
     Quit,
@@ -38,7 +38,7 @@ pub(super) const HELP: [(&str, &str); 13] = [
     ("n", "make a new plan from measured costs"),
     ("w", "the next wait: spin, pause, ..., hybrid, futex"),
     ("t", "what is noted of each block for causes: times, CPU time too, nothing"),
-    ("p", "the sibling policy needs a restart: --policy"),
+    ("p", "the next sibling policy that changes something here"),
     ("Ctrl-L", "draw everything anew"),
     ("q", "quit and print the result"),
     ("?", "this help, or back"),
@@ -67,7 +67,7 @@ pub(super) fn asked(event: &Event) -> Option<Asked> {
         KeyCode::Char('n') => Asked::Plan,
         KeyCode::Char('w') => Asked::Wait,
         KeyCode::Char('t') => Asked::Spans,
-        KeyCode::Char('p') => Asked::Fixed("policy"),
+        KeyCode::Char('p') => Asked::Policy,
         KeyCode::Char('?' | 'h') => Asked::Help,
         KeyCode::Char('q') => Asked::Quit,
         _ => return None,

@@ -8,7 +8,7 @@ use rosc::{OscMessage, OscPacket, OscType};
 
 use super::super::additions::{EffectChange, Entry};
 use super::super::strips::StripChange;
-use hocket_engine::Spans;
+use hocket_engine::{SiblingPolicy, Spans};
 
 use crate::cli::{Position, ScheduleArg, WaitArg};
 
@@ -36,8 +36,8 @@ pub(in crate::play) enum Request {
     Wait(WaitArg),
     /// What is noted of each block.
     Spans(Spans),
-    /// What an option fixes at the start.
-    Fixed(&'static str),
+    /// Who may run beside the workers.
+    Policy(SiblingPolicy),
     Status,
     Quit,
 }
@@ -110,7 +110,7 @@ pub(in crate::play) fn request(message: &OscMessage) -> Result<Request, Refusal>
         "/schedule" => schedule(args).map(Request::Schedule).map_err(|why| refused(&why)),
         "/wait" => wait(args).map(Request::Wait).map_err(|why| refused(&why)),
         "/spans" => spans(args).map(Request::Spans).map_err(|why| refused(&why)),
-        "/policy" => Ok(Request::Fixed("policy")),
+        "/policy" => policy(args).map(Request::Policy).map_err(|why| refused(&why)),
         "/loop" => repeat(args).map_err(|why| refused(&why)),
         _ => effects(addr, args)
             .or_else(|| strip(addr, args))
@@ -140,6 +140,15 @@ fn wait(args: &[OscType]) -> Result<WaitArg, String> {
     };
     let names = || all.iter().map(|wait| wait.name()).collect::<Vec<_>>().join(", ");
     found.ok_or_else(|| format!("give the name of a wait: {}", names()))
+}
+
+fn policy(args: &[OscType]) -> Result<SiblingPolicy, String> {
+    let found = match args {
+        [OscType::String(name)] => SiblingPolicy::from_name(name),
+        _ => None,
+    };
+    let names = || SiblingPolicy::ALL.map(SiblingPolicy::name).join(", ");
+    found.ok_or_else(|| format!("give the name of a sibling policy: {}", names()))
 }
 
 fn spans(args: &[OscType]) -> Result<Spans, String> {

@@ -38,7 +38,7 @@ pub(super) fn obey(
         | Command::Schedule(_)
         | Command::Wait(_)
         | Command::Spans(_)
-        | Command::Fixed(_)
+        | Command::Policy(_)
         | Command::Status
         | Command::Quit => {
             return Err((Status::NotFound, "pages steer the song and its strips alone".into()));

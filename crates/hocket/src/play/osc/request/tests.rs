@@ -56,7 +56,7 @@ fn addresses_ask_for_what_they_say() {
     check("/wait", vec![Text("spin".into())], Request::Wait(WaitArg::Spin));
     check("/spans", vec![Text("cpu-time".into())], Request::Spans(Spans::CpuTime));
     check("/spans", vec![Text("off".into())], Request::Spans(Spans::Off));
-    check("/policy", vec![Text("all".into())], Request::Fixed("policy"));
+    check("/policy", vec![Text("all".into())], Request::Policy(SiblingPolicy::All));
     let strip = |name: &str, change| Request::Strip(name.into(), change);
     check("/strip/Kick/volume", vec![Float(-6.5)], strip("Kick", StripChange::Volume(-6.5)));
     check("/strip/Kick/pan", vec![Int(-1)], strip("Kick", StripChange::Pan(-1.0)));
