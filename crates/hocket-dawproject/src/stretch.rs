@@ -17,7 +17,7 @@ const MARGIN: f64 = 1024.0;
 /// Speeds at which the pitch can stay.
 const PITCHED_SPEEDS: std::ops::RangeInclusive<f64> = 0.25..=4.0;
 /// The highest sample rate at which it can stay: what it takes for a second grows with the square of the rate.
-pub(crate) const PITCHED_MAX_HZ: u32 = 192_000;
+const PITCHED_MAX_HZ: u32 = 192_000;
 /// Steps of the stretcher, and how far it looks for a wave that continues the last one: half a period of 50 Hz.
 const WINDOWS: Config = Config { hop_ms: 15.0, search_ms: 10.0 };
 /// Steps before the first frame that is wanted. The first one fades in.
