@@ -6,13 +6,16 @@
 1. The session plays through a server of this script's own, twice: alone, and beside processes that compute. A session that
    ends earlier plays in a loop, because silence would be no load. Meanwhile `cyclictest` wakes up once per period with the
    priority of the server's clients. The table shows how many blocks were late or skipped, by cause and by whose fault, and
-   how many of the loop's wake-ups came later than a block can begin: the deadline less the median block time. It compares
-   both numbers.
+   how many of the loop's wake-ups came later than a block can begin: the deadline less the median block time. The loop
+   leaves out the periods that have passed, and a session plays them all. So two pairs of counts are compared: the
+   stretches of misses without a block in time between them with the loop's late wake-ups, and the misses with the
+   periods that the loop would have begun too late, had it made up for each.
 2. CPU time of the program while the server's transport stands still, and with it the song: from when the engine rests.
+   Beside it that of `jack_thru`, a client that only copies two ports.
 3. The way there and back that `jack_iodelay` measures, without and with Hocket in it.
 
-An interval is that of a count (Poisson, exact) and holds in 95 of 100 cases, if wake-ups and blocks are late independently
-of each other; they come in bursts, so it is rather too short.
+An interval is that of a count (Poisson, exact) and holds in 95 of 100 cases, if stretches and late wake-ups come independently
+of each other. Disturbances may come in bursts, so it is rather too short. Misses have no interval: a stretch has many.
 
 Exit code: 0 done, 2 bad usage, 3 not possible here.
 """
@@ -39,7 +42,7 @@ sys.path += [str(ROOT / "comparison"), str(ROOT / "comparison" / "versions")]
 import records  # noqa: E402
 from versions import NotHere  # noqa: E402
 
-FORMAT = "hocket-live/1"
+FORMAT = "hocket-live/2"
 PROGRAM = ROOT / "target" / "release" / "hocket"
 RATE_HZ, FRAMES = 48_000, 64
 PERIOD_US = 1e6 * FRAMES / RATE_HZ
@@ -49,9 +52,9 @@ CLIENT_PRIORITY = SERVER_PRIORITY - 5
 # The engine leaves its blocks out ten seconds after the last sound (docs/live.md); some seconds more for the start.
 RESTS_AFTER_S = 15
 # The longest wake-up that the loop's histogram tells apart.
-HISTOGRAM_US = 20_000
+HISTOGRAM_US = 100_000
 TOOLS = {"jackd": "jackd2", "jack_connect": "jackd2", "jack_iodelay": "jackd2", "jack_lsp": "jackd2",
-         "cyclictest": "rt-tests"}
+         "jack_thru": "jackd2", "cyclictest": "rt-tests"}
 
 
 def main():
@@ -97,7 +100,7 @@ def measure(options):
     started = now()
     with Server() as server, looped(options.session) as session:
         plays = [play(options, server, session, load) for load in (0, options.load)]
-        stands = standing(options, server)
+        stands = {**standing(options, server), "bare": bare_client(server)}
         delays = round_trips(options, server)
     return {
         "format": FORMAT,
@@ -205,27 +208,57 @@ def looped(session):
 
 def play(options, server, session, load):
     seconds = options.seconds
-    with busy(load):
+    with busy(load), tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "log.jsonl"
         playing = server.start(options.program, "play", session, "--device", "jack", "--connect", "no",
-                               "--length", seconds, "--json")
+                               "--length", seconds, "--log", log, "--json")
         # Not while it loads, because the loop is to meet the same time as the blocks.
         await_that("hocket", lambda: any(port.startswith("hocket:") for port in server.ports() or []), 120)
         loop = Loop(server.real_time, seconds)
         told = json.loads(playing.communicate()[0])
         latencies = loop.end()
-    one = {"load": load, "told": keep(told), "loop": latencies, "slack_us": slack_us(told)}
+        found = stretches(log)
+    one = {"load": load, "told": keep(told), "stretches": found, "loop": latencies, "slack_us": slack_us(told)}
     return {**one, "compared": compared(one)}
 
 
+def stretches(log):
+    """The lengths of stretches of misses without a block in time between them; None if the log lacks lines."""
+    lengths, last = [], None
+    for line in log.read_text(encoding="utf-8").splitlines():
+        event = json.loads(line)
+        if event["event"] == "end" and event["lines_left_out"]:
+            return None
+        if event["event"] not in ("late", "skipped"):
+            continue
+        misses = event["skipped_periods"] + (event["event"] == "late")
+        if last is not None and event["block"] <= last + 1:
+            lengths[-1] += misses
+        else:
+            lengths.append(misses)
+        # A block that was in time ends the stretch, also if periods were skipped before it.
+        last = event["block"] if event["event"] == "late" else None
+    return lengths
+
+
 def compared(one):
-    """Misses of the session beside late wake-ups of the bare loop."""
-    told = one["told"]
+    """The session's stretches and misses beside late wake-ups of the bare loop and the periods that they stand for."""
+    told, found = one["told"], one["stretches"]
     late, wake_ups = later_than(one["loop"], one["slack_us"]), sum(one["loop"].values())
     share = told["blocks"] / max(told["blocks"] + wake_ups, 1)
+    count = None if found is None else len(found)
     return {
-        "misses": told["misses"], "ours": told["whose"]["ours"], "late_wake_ups": late, "wake_ups": wake_ups,
-        "chance": at_least(told["misses"], told["misses"] + late, share),
+        "misses": told["misses"], "ours": told["whose"]["ours"], "stretches": count,
+        "late_wake_ups": late, "late_periods": late_periods(one["loop"], one["slack_us"]), "wake_ups": wake_ups,
+        "chance": None if count is None else at_least(count, count + late, share),
     }
+
+
+def late_periods(latencies, slack_us):
+    """Periods that began later than that, if each is made up for at once: a wake-up that is late stands for itself and those
+    that have passed."""
+    late = ((int(us), count) for us, count in latencies.items() if int(us) > slack_us)
+    return sum(count * (1 + math.floor((us - slack_us) / PERIOD_US)) for us, count in late)
 
 
 def at_least(count, of_all, share):
@@ -295,6 +328,20 @@ def standing(options, server, seconds=20):
     return {"cpu_s": used, "seconds": passed, "after_s": RESTS_AFTER_S}
 
 
+def bare_client(server, seconds=20):
+    """CPU time of a client that does next to nothing: what it takes to be called by the server."""
+    client = server.start("jack_thru", "bare")
+    try:
+        await_that("jack_thru", lambda: any(port.startswith("bare:") for port in server.ports() or []))
+        time.sleep(1)
+        before, begun = cpu_seconds(client.pid), time.monotonic()
+        time.sleep(seconds)
+        return {"cpu_s": cpu_seconds(client.pid) - before, "seconds": time.monotonic() - begun}
+    finally:
+        client.terminate()
+        client.wait()
+
+
 def cpu_seconds(pid):
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -359,24 +406,31 @@ def table(record):
         told, load = one["told"], one["load"]
         both = one["compared"]
         late, all_of_loop = both["late_wake_ups"], both["wake_ups"]
+        found = both["stretches"]
         yield f"\nbeside {load} processes that compute" if load else "\nalone"
-        yield f'  hocket        {told["late"]:6} of {told["blocks"]} blocks late {interval(told["late"])}, {told["skipped"]} skipped'
+        yield f'  hocket        {told["late"]:6} of {told["blocks"]} blocks late, {told["skipped"]} skipped'
+        yield f'                {"unknown, the log lacks lines" if found is None else f"{found} {interval(found)}"}: stretches of misses'
         causes = ", ".join(f"{count} {cause}" for cause, count in sorted((told["causes"] or {}).items()) if count)
         yield f'                {causes or "no cause to tell"}; {told["unexplained"]} unexplained; xruns: {json.dumps(told["xruns"])}'
         yield f'                whose: {", ".join(f"{count} {party}" for party, count in told["whose"].items())}'
         yield f'  bare loop     {late:6} of {all_of_loop} wake-ups later than {one["slack_us"]:.0f} us {interval(late)}'
+        yield f'                {both["late_periods"]:6} periods that it would have begun too late'
         yield f'  {verdict(both)}'
     stands, trips = record["standing"], record["round_trips"]
-    yield f'\nstanding still: {100 * stands["cpu_s"] / stands["seconds"]:.2f} % of a CPU'
+    bare = stands["bare"]
+    yield (f'\nstanding still: {100 * stands["cpu_s"] / stands["seconds"]:.2f} % of a CPU; a client that copies two ports: '
+           f'{100 * bare["cpu_s"] / bare["seconds"]:.2f} %')
     yield f'there and back: {trips["direct_frames"]:.0f} frames by a cable, {trips["through_frames"]:.0f} through Hocket'
 
 
 def verdict(both):
-    if both["misses"] <= both["late_wake_ups"]:
-        return f'{both["misses"]} misses: no more than the bare loop has late wake-ups'
-    chance = 100 * both["chance"]
-    return (f'{both["misses"]} misses against {both["late_wake_ups"]} late wake-ups of the bare loop; by chance alone, so many '
-            f'come in {chance:.1f} of 100 such runs')
+    misses = f'{both["misses"]} misses against {both["late_periods"]} late periods of the bare loop'
+    if both["stretches"] is None:
+        return misses
+    stretches = f'{both["stretches"]} stretches against {both["late_wake_ups"]} late wake-ups'
+    if both["stretches"] <= both["late_wake_ups"]:
+        return f"{misses}; {stretches}: no more"
+    return f'{misses}; {stretches}: by chance alone, so many come in {100 * both["chance"]:.1f} of 100 such runs'
 
 
 def interval(count):

@@ -14,6 +14,7 @@
 
 #[allow(unsafe_code)]
 mod libjack;
+mod periods;
 mod player;
 mod server_transport;
 mod song_place;
@@ -37,8 +38,8 @@ use midi_clock::{ClockFollower, ClockSender};
 use player::Player;
 pub use server_transport::ServerTransport;
 
-/// How often the control thread looks.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// How often the control thread looks: how late it sees an end, and blocks that have become longer.
+const LOOK_EVERY: Duration = Duration::from_millis(25);
 /// A server that has asked for nothing for so long hangs.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// A connection holds from the cycle after the next one at the latest.

@@ -17,6 +17,7 @@ mod threads;
 mod drain;
 mod block_notes;
 mod log;
+mod places;
 mod recorder;
 mod scene;
 

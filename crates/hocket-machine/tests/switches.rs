@@ -93,6 +93,38 @@ fn follows(before: Switch, after: Switch) -> bool {
 }
 
 #[test]
+fn a_thread_of_which_wake_ups_were_asked_is_seen_to_be_woken_up_and_no_other() {
+    const TEST: &str = "a_thread_of_which_wake_ups_were_asked";
+    let _alone = alone();
+    let cpus: Vec<u32> = pin::current_affinity().expect("readable").iter().collect();
+    let watch = SwitchWatch::start(&cpus, 1 << 20).map_err(|why| why.to_string());
+    let me = pin::current_thread();
+    let watch = watch.and_then(|mut watch| watch.add_wakes(me).map(|()| watch));
+    let mut watch = match watch {
+        Ok(watch) => watch,
+        Err(why) => return println!("SKIPPED {TEST}: {why}"),
+    };
+    let players = Players::play(cpus[0], 50);
+    let before = clock::monotonic_ns();
+    (0..5).for_each(|_| thread::sleep(std::time::Duration::from_millis(2)));
+    let after = clock::monotonic_ns();
+    let seen = watch.drain();
+    players.leave();
+    let during: Vec<_> =
+        seen.wakes.iter().filter(|wake| (before..=after).contains(&wake.at_ns)).collect();
+    assert!(during.len() >= 5, "{:?}", seen.wakes);
+    assert!(seen.wakes.iter().all(|wake| wake.tid == me.number()), "{:?}", seen.wakes);
+    assert!(seen.wakes.is_sorted_by_key(|wake| wake.at_ns));
+    for wake in during {
+        let mut ran = seen.switches.iter().filter(|s| s.in_tid == Some(me.number()));
+        assert!(ran.any(|switch| switch.at_ns >= wake.at_ns), "{wake:?}");
+    }
+    let threads = SwitchWatch::start_threads(&[me], 4096);
+    let refused = threads.map(|mut watch| watch.add_wakes(me));
+    assert!(refused.is_err() || refused == Ok(Err("no CPUs are watched".into())));
+}
+
+#[test]
 fn two_threads_on_one_cpu_are_seen_to_change_places() {
     let cpu = own_cpu();
     let Some(mut watch) = watch("two_threads_on_one_cpu", cpu, 1 << 20) else { return };

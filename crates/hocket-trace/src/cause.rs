@@ -4,8 +4,8 @@
 //! the way it computes how much longer it took than expected, and looks for an explanation.
 //!
 //! # The way
-//! At any time the output waits for exactly one thing: the device's signal, the leader's awakening, a worker that
-//! does not run, or a unit. Only what is on this way can have made the block late. So a stranger beside a worker for
+//! At any time the output waits for exactly one thing: the device's signal, a wake-up of the leader, the leader's
+//! awakening, a worker that does not run, or a unit. Only what is on this way can have made the block late. So a stranger beside a worker for
 //! which nobody waited is not a cause. Traces have no edges between units, so this module infers the way from times.
 //! If several units end together, it guesses.
 //!
@@ -24,7 +24,8 @@
 //! 5. `host-steal`: the steal time of the worker's CPU, at most what is left. Kernels count it in steps of 10 ms, so
 //!    it may have happened outside the block.
 //! 6. `migration`: [`MIGRATION_NS`] each, at most what is left of that worker's units.
-//! 7. The rest belongs to the piece itself: `signaled-late`, `leader-woke-late`, `worker-woke-late`, `unit-slow`.
+//! 7. The rest belongs to the piece itself: `signaled-late`, `called-late`, `leader-woke-late`, `worker-woke-late`,
+//!    `unit-slow`. Where nobody recorded when the leader was woken up, `leader-woke-late` is both.
 //!
 //! There may be more expected work on the way than the expected duration of the block. Then other workers did not do
 //! their part. Workers that woke late, did not come, or lost their seats explain the surplus (`worker-woke-late`,
@@ -59,7 +60,9 @@ pub use tally::Tally;
 pub enum Cause {
     /// The device signaled after the planned start.
     SignaledLate,
-    /// The leader ran too long after the signal.
+    /// A timer, a sound server, or a client before this one woke the leader late.
+    CalledLate,
+    /// The leader ran too long after the signal, or after it was woken up, where that was recorded.
     LeaderWokeLate,
     /// A worker did not run although it had work.
     WorkerWokeLate,
@@ -85,8 +88,9 @@ pub enum Cause {
 
 impl Cause {
     /// Every cause.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::SignaledLate,
+        Self::CalledLate,
         Self::LeaderWokeLate,
         Self::WorkerWokeLate,
         Self::UnitSlow,
@@ -104,6 +108,7 @@ impl Cause {
     pub fn name(self) -> &'static str {
         match self {
             Self::SignaledLate => "signaled-late",
+            Self::CalledLate => "called-late",
             Self::LeaderWokeLate => "leader-woke-late",
             Self::WorkerWokeLate => "worker-woke-late",
             Self::UnitSlow => "unit-slow",
@@ -195,7 +200,7 @@ fn judge(
         return None;
     }
     let trace = &evidence.trace;
-    let way = path::way(trace, evidence.signaled_ns);
+    let way = path::way(trace, evidence.signaled_ns, evidence.leader_woken_ns());
     let mut entries = losses::entries(evidence, &way);
     entries.retain(|entry| counts(entry.cause));
     let mut shares = shares(entries, late_ns);
@@ -246,7 +251,8 @@ fn sentence(entry: &Entry) -> String {
     let and = if detail.is_empty() { String::new() } else { format!(" ({detail})") };
     match cause {
         Cause::SignaledLate => format!("{subject} signaled {time} after the planned start"),
-        Cause::LeaderWokeLate => format!("{subject} ran only {time} after the signal{and}"),
+        Cause::CalledLate => format!("{subject} was woken up only {time} after the signal"),
+        Cause::LeaderWokeLate => format!("{subject} ran only {time} after {detail}"),
         Cause::WorkerWokeLate => {
             format!("{subject} did not run for {time} when it was needed{and}")
         }

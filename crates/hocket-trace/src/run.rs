@@ -276,12 +276,12 @@ impl RunTrace {
             thread: block.lanes.get(leg.lane).map_or(0, |lane| lane.thread),
             unit: match leg.what {
                 What::Unit(unit) => Some(unit),
-                What::Signal | What::LeaderWake | What::Wake => None,
+                What::Signal | What::Call | What::LeaderWake | What::Wake => None,
             },
             start_ns: leg.span.start,
             end_ns: leg.span.end,
         };
-        way(&trace, 0).into_iter().rev().map(awaited).collect()
+        way(&trace, 0, None).into_iter().rev().map(awaited).collect()
     }
 
     /// Which part of the threads' time in their blocks it took to note all spans, as [`About::span_cost_ns`] says.

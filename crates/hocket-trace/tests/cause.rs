@@ -359,10 +359,15 @@ prop_compose! {
         number in 0..3_u32, own in prop::option::of(any_switches()),
         outranked in prop::collection::vec(-1..4_i32, 0..3),
         siblings in prop::collection::vec(any_switches(), 0..3),
-        minor_faults: u64, major_faults in 0..3_u64, migrations: u64, steal_ns in any_ns(),
+        woken_ns in prop::option::of(any_ns()), minor_faults: u64, major_faults in 0..3_u64, migrations: u64,
+        steal_ns in any_ns(),
     ) -> Seat {
         let lane = format!("worker {number}");
-        Seat { lane, own, outranked, siblings, minor_faults, major_faults, migrations, steal_ns }
+        let counts = (minor_faults, major_faults, migrations, steal_ns);
+        let (minor_faults, major_faults, migrations, steal_ns) = counts;
+        Seat {
+            lane, own, outranked, siblings, woken_ns, minor_faults, major_faults, migrations, steal_ns,
+        }
     }
 }
 
@@ -436,6 +441,33 @@ fn a_late_call_is_the_machines_by_a_clock_and_the_servers_only_if_the_seat_was_w
     assert_eq!(parties(&late), [Party::Machine, Party::Unknown]);
     late.seats[0].own = Some(Switches { cpu: 0, intervals: vec![], unknown: vec![] });
     assert_eq!(parties(&late), [Party::Machine, Party::Server]);
+}
+
+#[test]
+fn what_passed_before_a_leader_was_woken_up_is_the_callers_and_the_rest_the_machines() {
+    let mut late = block((500, 510), &[(0, 500, 780), (2, 1081, 1361)], &[(1, 510, 1080)]);
+    late.seats[0].woken_ns = Some(400 * US);
+    let words = ["worker 0 (leader) was woken up only 400 µs after the signal"];
+    let found = check(&late, Cause::CalledLate, 361, &words);
+    assert_eq!(
+        (found.others[0].cause, found.others[0].share_ns),
+        (Cause::LeaderWokeLate, 100 * US)
+    );
+    assert_eq!(parties(&late), [Party::Machine, Party::Server]);
+    late.seats[0].woken_ns = Some(100 * US);
+    let words = ["worker 0 (leader) ran only 400 µs after it was woken up"];
+    check(&late, Cause::LeaderWokeLate, 361, &words);
+    assert_eq!(parties(&late), [Party::Machine; 2]);
+    // Who ran on the CPU before anybody needed it took nothing away.
+    late.seats[0].woken_ns = Some(400 * US);
+    late.seats[0].own = Some(stranger(0, 0, 400));
+    check(&late, Cause::CalledLate, 361, &[]);
+    // A time that cannot be counts as the nearest one that can.
+    for (woken_us, cause) in [(-9_000, Cause::LeaderWokeLate), (9_000, Cause::CalledLate)] {
+        late.seats[0] =
+            Seat { lane: LEADER.into(), woken_ns: Some(woken_us * US), ..Seat::default() };
+        check(&late, cause, 361, &["500 µs"]);
+    }
 }
 
 #[test]

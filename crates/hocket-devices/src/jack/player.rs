@@ -11,13 +11,11 @@ use hocket_machine::clock::monotonic_ns;
 
 use super::libjack::{Cycle, Events, OpenPorts, TransportState};
 use super::midi_clock::{ClockFollower, ClockSender};
+use super::periods::{Due, Periods};
 use super::song_place::SongPlace;
 use super::{Clocks, Inputs};
 use crate::BlockObserver;
 use crate::xruns::{Attribution, Took};
-
-/// Frames that a server may have left out at most; more is another count of frames.
-const MOST_LEFT_OUT: u32 = 1 << 24;
 
 /// The first byte of a system-exclusive message, and the only one of a reset.
 const SYSEX: u8 = 0xf0;
@@ -34,8 +32,7 @@ pub(super) struct Player<O> {
     events: Arc<Events>,
     /// The observer has had enough.
     done: Arc<AtomicBool>,
-    /// The frame that the next cycle begins with, if the server leaves none out.
-    next_frame: Option<u32>,
+    periods: Periods,
     rate_hz: u32,
 }
 
@@ -49,6 +46,7 @@ impl<O: BlockObserver> Player<O> {
     ) -> Player<O> {
         let attribution = Attribution::since(events.xruns());
         let rate_hz = engine.settings().rate_hz;
+        let periods = Periods::new(rate_hz, events.xruns());
         Player {
             engine,
             observer,
@@ -58,7 +56,7 @@ impl<O: BlockObserver> Player<O> {
             follows_clock: clocks.follower(),
             events,
             done,
-            next_frame: None,
+            periods,
             rate_hz,
         }
     }
@@ -95,16 +93,16 @@ impl<O: BlockObserver> Player<O> {
         }
         self.follow_clock(ports, cycle.frames);
         self.sends_clock.iter_mut().for_each(ClockSender::begin_cycle);
-        let mut skipped = self.skipped(&cycle);
+        let Due { due_ns, mut skipped } = self.periods.next(&cycle, self.events.xruns());
         self.bring_in_events(ports, cycle.frames);
         let (mut from, mut period, mut place, mut block) = (0, None, None, 0);
         while from < cycle.frames {
             let wanted = (cycle.frames - from).min(self.engine.largest_block());
             self.bring_in(ports, from, wanted);
             if from + wanted == cycle.frames {
-                self.engine.expect_next(cycle.begun_ns + self.ns(cycle.frames));
+                self.engine.expect_next(due_ns + self.ns(cycle.frames));
             }
-            let mut times = self.engine.process_planned(wanted, cycle.begun_ns);
+            let mut times = self.engine.process_planned(wanted, due_ns);
             times.deadline_ns = self.ns(cycle.frames);
             // Told with the block behind the gap, because the one before it is over.
             times.skipped = std::mem::take(&mut skipped);
@@ -125,8 +123,8 @@ impl<O: BlockObserver> Player<O> {
         period.iter().for_each(|period| self.observer.period(period));
         let took = Took {
             block,
-            due_ns: cycle.begun_ns,
-            lateness_ns: called_ns.saturating_sub(cycle.begun_ns),
+            due_ns,
+            lateness_ns: called_ns.saturating_sub(due_ns),
             duration_ns: monotonic_ns().saturating_sub(called_ns),
             period_ns: self.ns(cycle.frames),
         };
@@ -200,17 +198,6 @@ impl<O: BlockObserver> Player<O> {
     /// At once. Such a command needs no room, so it is never given back.
     fn command(&mut self, command: TransportCommand) {
         let _ = self.engine.command(TimedCommand { at_steady: 0, command });
-    }
-
-    /// Periods that the server has gone on without this client since its last cycle.
-    fn skipped(&mut self, cycle: &Cycle) -> u64 {
-        let next = cycle.frame.wrapping_add(cycle.frames as u32);
-        let expected = self.next_frame.replace(next).unwrap_or(cycle.frame);
-        let left_out = cycle.frame.wrapping_sub(expected);
-        match left_out < MOST_LEFT_OUT {
-            true => u64::from(left_out) / (cycle.frames as u64).max(1),
-            false => 0,
-        }
     }
 
     fn bring_in(&mut self, ports: &OpenPorts<'_>, from: usize, frames: usize) {

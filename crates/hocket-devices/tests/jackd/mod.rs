@@ -109,6 +109,13 @@ impl Server {
         self.process.wait().unwrap();
     }
 
+    /// Stops all its threads for that long.
+    pub fn pause(&self, time: Duration) {
+        send(self.process.id(), "-STOP");
+        std::thread::sleep(time);
+        send(self.process.id(), "-CONT");
+    }
+
     /// A machine has places for eight servers, and a killed one keeps its place until a server of the same name takes
     /// it over and ends properly.
     fn give_back_place(&self) {

@@ -93,6 +93,8 @@ pub(crate) struct Planner {
     /// Earlier plans, newest last. A block that is explained later may belong to one of them.
     pub(super) past: VecDeque<Present>,
     pub(super) progress: Arc<BlockEstimates>,
+    /// Blocks since the last order when costs were judged last.
+    judged_at: Option<u32>,
     /// What edits that are tried out are compared with.
     pub(super) load: Load,
     pub(super) rate: TickRate,
@@ -208,6 +210,7 @@ impl Planner {
             present: Present::of(&plan, None),
             past: VecDeque::new(),
             progress: Arc::clone(progress),
+            judged_at: None,
             load: Load::default(),
             rate: TickRate::get(),
             overheads: settings.overheads,
@@ -710,7 +713,12 @@ impl Planner {
         self.collect();
         self.tidy();
         let settled = self.outbox.is_settled();
-        if !settled || self.progress.blocks_since_order() < ENOUGH {
+        let blocks = self.progress.blocks_since_order();
+        if !settled || blocks < ENOUGH {
+            return;
+        }
+        // An engine that rests computes nothing, so there is nothing new. A count that has come to its end says nothing.
+        if self.judged_at.replace(blocks) == Some(blocks) && blocks < u32::MAX {
             return;
         }
         let Some(moved) = self.learn() else { return };

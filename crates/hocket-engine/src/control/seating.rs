@@ -131,8 +131,18 @@ impl Seating {
 
     /// The other CPUs of a worker's core; empty if nobody is pinned.
     pub fn cpus_beside(&self, worker: usize) -> Vec<u32> {
-        let siblings = self.seats.siblings(self.order[worker]);
+        self.cpus_beside_seat(self.order[worker])
+    }
+
+    fn cpus_beside_seat(&self, seat: SeatId) -> Vec<u32> {
+        let siblings = self.seats.siblings(seat);
         siblings.into_iter().filter_map(|seat| self.cpu(seat)).collect()
+    }
+
+    /// The other CPUs of each core with seats, by CPU; empty if nobody is pinned.
+    pub(crate) fn cores(&self) -> BTreeMap<u32, Vec<u32>> {
+        let cpus = self.cpus.iter().flatten().enumerate();
+        cpus.map(|(seat, cpu)| (*cpu, self.cpus_beside_seat(SeatId(seat)))).collect()
     }
 
     /// The workers as the planner sees them, the leader first.

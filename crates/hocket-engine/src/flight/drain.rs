@@ -157,14 +157,15 @@ impl FlightDrain {
         let names = expected.map_or_else(Vec::new, |expected| expected.names);
         let times = &frame.times;
         let start = times.signaled_ns;
-        let window = start..start + times.lateness_ns + times.duration_ns;
+        let awake_ns = start + times.lateness_ns;
+        let window = start..awake_ns + times.duration_ns;
         Evidence {
             trace: frame.trace(&self.crew, names, &self.rate),
             estimates_ns: estimates.unwrap_or_default(),
             expected_ns: block_ns.unwrap_or(f64::NAN),
             signaled_ns: frame.signaled_ns as i64,
             engine_tids: self.crew.tids().map(ThreadId::number).collect(),
-            seats: self.seats(&window),
+            seats: self.seats((&window, awake_ns)),
         }
     }
 
@@ -181,10 +182,10 @@ impl FlightDrain {
         estimates
     }
 
-    fn seats(&self, window: &Range<u64>) -> Vec<hocket_trace::cause::Seat> {
+    fn seats(&self, block: (&Range<u64>, u64)) -> Vec<hocket_trace::cause::Seat> {
         let Some(scene) = &self.scene else { return Vec::new() };
-        let workers = self.crew.workers().iter().enumerate();
-        workers.map(|(index, member)| scene.seat(index, member, window)).collect()
+        let workers = 0..self.crew.workers().len();
+        workers.map(|index| scene.seat(index, &self.crew, block)).collect()
     }
 }
 

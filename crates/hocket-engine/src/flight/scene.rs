@@ -5,12 +5,13 @@ use std::ops::Range;
 
 use hocket_machine::class;
 use hocket_machine::noise::{SystemSnapshot, ThreadCounters, ThreadSnapshot};
-use hocket_machine::pin::ThreadId;
-use hocket_machine::switches::{Gap, Switch, SwitchWatch};
+use hocket_machine::pin::{self, ThreadId};
+use hocket_machine::switches::{Gap, Scope, Switch, SwitchWatch};
 use hocket_trace::cause::Seat;
 use hocket_trace::switches::{SwitchAt, Switches};
 
 use super::EngineThreads;
+use super::places::Places;
 use super::threads::Member;
 
 /// Switches of one CPU that are kept.
@@ -20,6 +21,7 @@ const KEPT: usize = 1 << 14;
 pub(super) struct Scene {
     watch: Option<SwitchWatch>,
     switches: BTreeMap<u32, VecDeque<Switch>>,
+    places: Places,
     gaps: VecDeque<Gap>,
     readings: [Reading; 2],
     limits: Vec<String>,
@@ -40,8 +42,9 @@ impl Scene {
         let watch = start_watch(crew, ring_bytes, &mut limits);
         let readings = [Reading::take(crew), Reading::take(crew)];
         limits.extend(readings[0].limit());
-        let (switches, gaps) = (BTreeMap::new(), VecDeque::new());
-        Scene { watch, switches, gaps, readings, limits }
+        let (switches, gaps) = Default::default();
+        let places = Places::of(crew.tids().map(ThreadId::number));
+        Scene { watch, switches, places, gaps, readings, limits }
     }
 
     /// What cannot be seen here, a sentence each.
@@ -55,6 +58,7 @@ impl Scene {
         self.readings[1] = Reading::take(crew);
         let Some(watch) = &mut self.watch else { return };
         let drained = watch.drain();
+        self.places.learn(&drained.switches, &drained.wakes);
         for switch in drained.switches {
             let of_cpu = self.switches.entry(switch.cpu).or_default();
             of_cpu.push_back(switch);
@@ -67,11 +71,20 @@ impl Scene {
         self.gaps.drain(..surplus);
     }
 
-    /// What happened to worker `index` and around its seat during `window`, on the monotonic clock;
-    /// counts are those between the last two looks.
-    pub(super) fn seat(&self, index: usize, member: &Member, window: &Range<u64>) -> Seat {
-        let own = member.cpu.filter(|_| self.watch.is_some()).map(|cpu| self.on_cpu(cpu, window));
-        let watched = member.beside.iter().filter(|_| self.watch.is_some());
+    /// What happened to worker `index` of a crew and around its seat during `window`, on the monotonic clock, in which the
+    /// leader began at `awake_ns`; counts are those between the last two looks.
+    pub(super) fn seat(
+        &self,
+        index: usize,
+        crew: &EngineThreads,
+        (window, awake_ns): (&Range<u64>, u64),
+    ) -> Seat {
+        let member = &crew.workers()[index];
+        let is_watched = self.watch.is_some();
+        let parts = if is_watched { self.parts(member, window) } else { Vec::new() };
+        let cpu = parts.last().map(|(_, cpu)| *cpu);
+        let beside = self.beside(member, cpu, crew);
+        let own = cpu.map(|cpu| self.on_seat(cpu, &parts, window));
         let [before, after] = &self.readings;
         let counters = thread_difference(before, after, index);
         let faults = |of: fn(&ThreadCounters) -> u64| counters.as_ref().map_or(0, of);
@@ -79,29 +92,74 @@ impl Scene {
             lane: member.name.clone(),
             outranked: own.as_ref().map_or_else(Vec::new, |own| outranked(member, own)),
             own,
-            siblings: watched.map(|cpu| self.on_cpu(*cpu, window)).collect(),
+            siblings: beside.iter().map(|cpu| self.on_cpu(*cpu, window, window.start)).collect(),
+            woken_ns: self.woken_ns(member, awake_ns).map(|ns| ns - window.start as i64),
             minor_faults: faults(|counters| counters.minor_faults),
             major_faults: faults(|counters| counters.major_faults),
             migrations: faults(|counters| counters.migrations.value().copied().unwrap_or(0)),
-            steal_ns: member.cpu.map_or(0, |cpu| stolen(before, after, cpu)),
+            steal_ns: cpu.or(member.cpu).map_or(0, |cpu| stolen(before, after, cpu)),
         }
     }
 
-    fn on_cpu(&self, cpu: u32, window: &Range<u64>) -> Switches {
-        let since = |ns: u64| ns as i64 - window.start as i64;
+    /// Where it ran in each part of a window, or else where it sits.
+    fn parts(&self, member: &Member, window: &Range<u64>) -> Vec<(Range<u64>, u32)> {
+        let seen = member.tid.map(|tid| self.places.in_window(tid.number(), window));
+        let seat = || member.cpu.map(|cpu| (window.clone(), cpu)).into_iter().collect();
+        seen.filter(|parts| !parts.is_empty()).unwrap_or_else(seat)
+    }
+
+    /// Who ran on a seat that was on these CPUs, on `cpu` at last.
+    fn on_seat(&self, cpu: u32, parts: &[(Range<u64>, u32)], window: &Range<u64>) -> Switches {
+        let mut own = Switches { cpu, ..Switches::default() };
+        for (part, cpu) in parts {
+            let Switches { intervals, unknown, .. } = self.on_cpu(*cpu, part, window.start);
+            own.intervals.extend(intervals);
+            own.unknown.extend(unknown);
+        }
+        own
+    }
+
+    /// The CPUs beside that one which are watched.
+    fn beside(&self, member: &Member, cpu: Option<u32>, crew: &EngineThreads) -> Vec<u32> {
+        let Some(cpu) = cpu else { return Vec::new() };
+        let beside = match member.cpu == Some(cpu) {
+            true => &member.beside,
+            false => crew.cores.get(&cpu).unwrap_or(&member.beside),
+        };
+        beside.clone()
+    }
+
+    /// When it was woken up for what it did at a time.
+    fn woken_ns(&self, member: &Member, time_ns: u64) -> Option<i64> {
+        let woken = self.places.woken_before(member.tid?.number(), time_ns)?;
+        Some(woken as i64)
+    }
+
+    /// Who ran on a CPU during `window`, in times since `zero_ns`.
+    fn on_cpu(&self, cpu: u32, window: &Range<u64>, zero_ns: u64) -> Switches {
+        let since = |ns: u64| ns as i64 - zero_ns as i64;
         let at = |switch: &Switch| SwitchAt {
             at_ns: since(switch.at_ns),
             in_tid: switch.in_tid,
             out_tid: switch.out_tid,
             preempted: switch.preempted,
         };
-        let records: Vec<SwitchAt> =
-            self.switches.get(&cpu).into_iter().flatten().map(at).collect();
-        let lost = self.gaps.iter().filter(|gap| gap.cpu == cpu);
+        let kept = self.switches.get(&cpu);
+        let records = kept.into_iter().flat_map(|kept| kept.range(around(kept, window)));
+        let records: Vec<SwitchAt> = records.map(at).collect();
+        let lost = self.gaps.iter().filter(|gap| gap.cpu == cpu && gap.until_ns > window.start);
         let lost: Vec<_> = lost.map(|gap| (since(gap.after_ns), since(gap.until_ns))).collect();
         let name = |tid| self.watch.as_ref()?.name_of(tid).map(str::to_owned);
-        Switches::from_records(cpu, 0..since(window.end), &records, &lost, name)
+        Switches::from_records(cpu, since(window.start)..since(window.end), &records, &lost, name)
     }
+}
+
+/// The records that say who ran in a window: those in it, and the ones right before and after. A ring keeps seconds, and a
+/// block takes milliseconds.
+fn around(kept: &VecDeque<Switch>, window: &Range<u64>) -> Range<usize> {
+    let first = kept.partition_point(|switch| switch.at_ns < window.start);
+    let behind = kept.partition_point(|switch| switch.at_ns < window.end);
+    first.saturating_sub(1)..(behind + 1).min(kept.len())
 }
 
 /// Threads on a worker's seat that cannot keep it away by their priority, as it is now. What a thread that has ended
@@ -119,21 +177,34 @@ fn outranked(member: &Member, own: &Switches) -> Vec<i32> {
     tids
 }
 
+/// The CPUs on which a leader may run that is not held to its seat.
+fn roams_on(crew: &EngineThreads) -> Vec<u32> {
+    let leader = &crew.members[0];
+    let cpus = leader.tid.and_then(|tid| pin::affinity_of_thread(tid).ok());
+    cpus.map_or_else(Vec::new, |cpus| cpus.iter().collect())
+}
+
 fn start_watch(
     crew: &EngineThreads,
     ring_bytes: usize,
     limits: &mut Vec<String>,
 ) -> Option<SwitchWatch> {
     let seats = crew.workers().iter();
-    let cpus: Vec<u32> = seats.flat_map(|w| w.cpu.into_iter().chain(w.beside.clone())).collect();
+    let seats = seats.flat_map(|w| w.cpu.into_iter().chain(w.beside.clone()));
+    let cpus: Vec<u32> = seats.chain(roams_on(crew)).collect();
     if cpus.is_empty() {
         limits.push("the workers have no seats of their own here, so nobody is watched".into());
         return None;
     }
     let threads: Vec<_> = crew.tids().collect();
     match SwitchWatch::start_best(&cpus, &threads, ring_bytes) {
-        Ok(watch) => {
+        Ok(mut watch) => {
             limits.extend(watch.limits());
+            if let (Some(leader), Scope::Cpus(_)) = (crew.members[0].tid, watch.scope())
+                && let Err(why) = watch.add_wakes(leader)
+            {
+                limits.push(format!("when the leader was woken up is not known: {why}"));
+            }
             Some(watch)
         }
         Err(error) => {
@@ -176,4 +247,45 @@ fn stolen(before: &Reading, after: &Reading, cpu: u32) -> i64 {
     let since = after.since(before);
     let times = since.cpus.get(&cpu).and_then(|times| times.value());
     times.map_or(0, |times| times.steal_ns as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn switch(at_ns: u64) -> Switch {
+        let of = |ns: u64| Some((ns % 7) as i32);
+        Switch {
+            cpu: 0,
+            at_ns,
+            in_tid: of(at_ns),
+            out_tid: of(at_ns / 3),
+            preempted: at_ns % 2 == 0,
+        }
+    }
+
+    fn seen<'a>(records: impl Iterator<Item = &'a Switch>, window: &Range<u64>) -> Switches {
+        let at = |switch: &Switch| SwitchAt {
+            at_ns: switch.at_ns as i64,
+            in_tid: switch.in_tid,
+            out_tid: switch.out_tid,
+            preempted: switch.preempted,
+        };
+        let records: Vec<SwitchAt> = records.map(at).collect();
+        let window = window.start as i64..window.end as i64;
+        Switches::from_records(0, window, &records, &[], |_| None)
+    }
+
+    #[test]
+    fn records_around_a_window_say_as_much_of_it_as_all() {
+        let kept: VecDeque<Switch> = (0..60).map(|number| switch(100 + number * 11)).collect();
+        for start in 0..900 {
+            for length in [1, 10, 30, 300, 900] {
+                let window = start..start + length;
+                let few = seen(kept.range(around(&kept, &window)), &window);
+                assert_eq!(few, seen(kept.iter(), &window), "{window:?}");
+            }
+        }
+        assert_eq!(around(&VecDeque::new(), &(3..9)), 0..0);
+    }
 }

@@ -1,5 +1,7 @@
 //! Who plays: the engine's threads as evidence names them.
 
+use std::collections::BTreeMap;
+
 use hocket_machine::pin::ThreadId;
 
 use crate::control::engine::Engine;
@@ -10,6 +12,8 @@ pub(crate) struct EngineThreads {
     pub members: Vec<Member>,
     /// How many of them are workers.
     pub workers: usize,
+    /// The other CPUs of each core with seats, by CPU.
+    pub cores: BTreeMap<u32, Vec<u32>>,
 }
 
 /// One of them.
@@ -17,7 +21,8 @@ pub(crate) struct EngineThreads {
 pub(crate) struct Member {
     /// As in traces: `worker 0 (leader)`, `worker 1`, `guard of worker 0`.
     pub name: String,
-    /// Where it sits; `None`: anywhere.
+    /// Where it sits; `None`: anywhere. A leader that belongs to a server runs where it likes, and workers that follow it
+    /// move: [`Places`](super::places::Places) knows better.
     pub cpu: Option<u32>,
     /// `None`: the leader, before it is known who that is.
     pub tid: Option<ThreadId>,
@@ -36,6 +41,7 @@ impl EngineThreads {
         EngineThreads {
             members: members.map(|desk| member(engine, desk, workers)).collect(),
             workers,
+            cores: engine.seating().cores(),
         }
     }
 

@@ -541,6 +541,25 @@ mod tests {
     }
 
     #[test]
+    fn the_standard_plot_has_the_metric_of_most_variants_whichever_ran_first() {
+        let mut results = results(1.02);
+        let count = Row {
+            unit: "count".into(),
+            sample: Sample::new("threads", 3.0, 1, Check::Passed),
+            ..row("a", 0, 0.0, Vec::new())
+        };
+        results.rows.insert(0, count);
+        let plots = crate::harness::standard_plots(&results);
+        let crate::harness::Plot::Bars { title, bars, .. } = &plots[0] else { panic!("{plots:?}") };
+        assert_eq!((title.as_str(), bars.len()), ("Median time of each variant", 2), "{plots:?}");
+        // Of equal ones, the first.
+        results.rows.retain(|row| row.variant == "a");
+        let plots = crate::harness::standard_plots(&results);
+        let crate::harness::Plot::Bars { title, .. } = &plots[0] else { panic!("{plots:?}") };
+        assert_eq!(title, "Median threads of each variant");
+    }
+
+    #[test]
     fn a_difference_above_the_floor_is_shown_and_one_below_is_not() {
         let shown = &results(1.02).contrasts()[0];
         assert_eq!(shown.standing, Standing::Shown, "{shown:?}");

@@ -212,14 +212,22 @@ fn reservation(contrast: &ContrastResult, all: &Comparison) -> String {
 /// not be seen.
 const WIDE_RANGE: f64 = 20.0;
 
-/// The medians of the first metric as bars.
+/// The medians of one metric as bars: of the one that most variants have, or the first of several such. Which variant ran
+/// first is chance.
 pub fn standard_plots(results: &Results) -> Vec<Plot> {
-    let Some((metric, unit)) = results.metrics().into_iter().next() else { return Vec::new() };
+    let variants = results.variants();
+    let having = |(metric, _): &(String, String)| {
+        variants.iter().filter(|variant| results.rows_of(variant, metric).next().is_some()).count()
+    };
+    // Of equal ones, `max_by_key` takes the last.
+    let Some((metric, unit)) = results.metrics().into_iter().rev().max_by_key(having) else {
+        return Vec::new();
+    };
     let bar = |variant: String| {
         let estimate = results.estimate(&variant, &metric)?;
         Some(Bar { label: variant, estimate, group: String::new() })
     };
-    let bars: Vec<Bar> = results.variants().into_iter().filter_map(bar).collect();
+    let bars: Vec<Bar> = variants.into_iter().filter_map(bar).collect();
     let medians = || bars.iter().map(|bar| bar.estimate.value);
     let least = medians().fold(f64::INFINITY, f64::min);
     let most = medians().fold(f64::NEG_INFINITY, f64::max);

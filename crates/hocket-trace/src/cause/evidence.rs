@@ -43,6 +43,9 @@ pub struct Seat {
     pub outranked: Vec<i32>,
     /// Which threads ran on the other seats of its core, as far as they were watched.
     pub siblings: Vec<Switches>,
+    /// When the worker was woken up for the block. `None`: not recorded, or it did not sleep before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub woken_ns: Option<i64>,
     /// Page faults of the worker that needed no disk.
     pub minor_faults: u64,
     /// Page faults of the worker that needed the disk.
@@ -51,6 +54,14 @@ pub struct Seat {
     pub migrations: u64,
     /// The steal time of its CPU. Most kernels count it in steps of 10 ms.
     pub steal_ns: i64,
+}
+
+impl Evidence {
+    /// When the leader was woken up, if that was recorded.
+    pub(crate) fn leader_woken_ns(&self) -> Option<i64> {
+        let leader = &self.trace.lanes.first()?.name;
+        self.seats.iter().find(|seat| seat.lane == *leader)?.woken_ns
+    }
 }
 
 fn null<'de, D: Deserializer<'de>>(input: D) -> Result<f64, D::Error> {

@@ -80,7 +80,11 @@ impl Party {
         match cause {
             // The block before was not done.
             Cause::SignaledLate => before.unwrap_or_default(),
-            Cause::LeaderWokeLate => called_late(evidence, caller),
+            Cause::CalledLate => match caller {
+                Caller::Clock => Party::Machine,
+                Caller::Server => Party::Server,
+            },
+            Cause::LeaderWokeLate => woke_late(evidence, caller),
             Cause::WorkerWokeLate
             | Cause::SeatTaken
             | Cause::SiblingBusy
@@ -93,9 +97,13 @@ impl Party {
     }
 }
 
-/// A leader that waits for a clock was woken late by the machine. One that a server calls may have waited for its CPU, too,
+/// Where it was recorded when the leader was woken up, this is the time after that, and it is the machine's. Otherwise a
+/// leader that waits for a clock was woken late by the machine, too. One that a server calls may have waited for its CPU,
 /// and if nobody watched that, the server cannot be blamed.
-fn called_late(evidence: &Evidence, caller: Caller) -> Party {
+fn woke_late(evidence: &Evidence, caller: Caller) -> Party {
+    if evidence.leader_woken_ns().is_some() {
+        return Party::Machine;
+    }
     let is_watched = evidence.seats.first().is_some_and(|leader| leader.own.is_some());
     match caller {
         Caller::Clock => Party::Machine,

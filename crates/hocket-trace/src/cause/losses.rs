@@ -111,7 +111,8 @@ impl<'a> Losses<'a> {
         let Some(seat) = self.seat(lane) else { return };
         let asleep = matches!(loss.leg.what, What::LeaderWake | What::Wake);
         let harmless: &[i32] = if asleep { &seat.outranked } else { &[] };
-        if let (Some(own), true) = (&seat.own, loss.leg.what != What::Signal) {
+        let is_awaited = !matches!(loss.leg.what, What::Signal | What::Call);
+        if let (Some(own), true) = (&seat.own, is_awaited) {
             let worker = self.lane_name(lane);
             let taken = self.strangers(own, harmless, &worker, &loss.leg.span, i64::MAX);
             loss.ns -= taken.min(loss.ns);
@@ -208,9 +209,16 @@ impl<'a> Losses<'a> {
             What::Signal => {
                 self.enter(Cause::SignaledLate, loss.ns, "the device".into(), String::new())
             }
+            What::Call => self.enter(Cause::CalledLate, loss.ns, worker, String::new()),
             What::LeaderWake => {
-                let detail = self.meanwhile(self.seat(loss.leg.lane), &loss.leg.span);
-                self.enter(Cause::LeaderWokeLate, loss.ns, worker, detail);
+                let seat = self.seat(loss.leg.lane);
+                let and = self.meanwhile(seat, &loss.leg.span);
+                let and = if and.is_empty() { and } else { format!(" ({and})") };
+                let since = match seat.and_then(|seat| seat.woken_ns) {
+                    Some(_) => "it was woken up",
+                    None => "the signal",
+                };
+                self.enter(Cause::LeaderWokeLate, loss.ns, worker, format!("{since}{and}"));
             }
             What::Wake if loss.ns <= SEAM_NS => {}
             What::Wake => {
@@ -327,7 +335,7 @@ fn pay(losses: &mut [Loss], lane: usize, most: i64, units_only: bool) -> i64 {
         _ if loss.leg.lane != lane => false,
         What::Unit(_) => true,
         What::Signal => false,
-        What::LeaderWake | What::Wake => !units_only,
+        What::Call | What::LeaderWake | What::Wake => !units_only,
     };
     let mut open: Vec<&mut Loss> = losses.iter_mut().filter(payable).collect();
     open.sort_by_key(|loss| std::cmp::Reverse(loss.ns));

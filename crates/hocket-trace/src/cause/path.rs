@@ -33,6 +33,8 @@ pub(crate) struct Leg {
 pub(crate) enum What {
     /// The device had not signaled yet.
     Signal,
+    /// Nobody had woken up the leader yet.
+    Call,
     /// The leader was not awake yet.
     LeaderWake,
     /// A worker did not run, although its next unit could have started.
@@ -50,8 +52,8 @@ struct Run {
     end: i64,
 }
 
-/// The way, last leg first. Its legs do not overlap.
-pub(crate) fn way(trace: &BlockTrace, signaled_ns: i64) -> Vec<Leg> {
+/// The way, last leg first. Its legs do not overlap. `woken_ns`: when the leader was woken up, if that is known.
+pub(crate) fn way(trace: &BlockTrace, signaled_ns: i64, woken_ns: Option<i64>) -> Vec<Leg> {
     let runs = runs(trace);
     let awake = sane(trace.awake_ns).max(0);
     let finished = sane(trace.finished_ns);
@@ -61,7 +63,9 @@ pub(crate) fn way(trace: &BlockTrace, signaled_ns: i64) -> Vec<Leg> {
         None => way.push(0, What::Wake, awake..finished),
     }
     let signaled = sane(signaled_ns).clamp(0, awake);
-    way.push(0, What::LeaderWake, signaled..awake.min(finished));
+    let woken = woken_ns.map_or(signaled, |ns| sane(ns).clamp(signaled, awake));
+    way.push(0, What::LeaderWake, woken..awake.min(finished));
+    way.push(0, What::Call, signaled..woken.min(finished));
     way.push(0, What::Signal, 0..signaled.min(finished));
     way.legs
 }

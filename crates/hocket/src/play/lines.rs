@@ -6,8 +6,6 @@ use super::view::View;
 use crate::output::{print, print_json};
 
 const EVERY: Duration = Duration::from_secs(1);
-/// How soon it sees that the run has ended.
-const STEP: Duration = Duration::from_millis(20);
 
 /// Who reads the lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,8 +18,9 @@ pub(super) enum Reader {
 pub(super) fn run(mut view: View<'_>, reader: Reader) {
     let mut next = Instant::now() + EVERY;
     while !view.live().has_ended() {
-        if Instant::now() < next {
-            std::thread::sleep(STEP);
+        let left = next.saturating_duration_since(Instant::now());
+        if !left.is_zero() {
+            view.live().rest(left, || false);
             continue;
         }
         // A reader that was slow gets no burst.

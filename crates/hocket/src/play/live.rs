@@ -3,8 +3,9 @@
 //! All accesses are relaxed, because each number stands for itself: a reader may see the frames of one block beside the
 //! misses of the block before. The leader alone adds, so it loads and stores.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use hocket_engine::{BlockTimes, Engine};
 use hocket_machine::pin::ThreadId;
@@ -38,6 +39,8 @@ pub(super) struct Live {
     /// When the totals were written last, in frames.
     totals_at: AtomicU64,
     ended: AtomicBool,
+    /// For control threads that rest until something begins or ends.
+    change: (Mutex<()>, Condvar),
     /// The user has had enough, which is no interruption.
     has_quit: AtomicBool,
     /// Set once, before the first block.
@@ -97,6 +100,7 @@ impl Live {
             peaks: (0..outputs).map(|_| AtomicU32::new(0)).collect(),
             totals_at,
             ended,
+            change: Default::default(),
             has_quit,
             leader: OnceLock::new(),
         }
@@ -143,6 +147,7 @@ impl Live {
     /// Thread: control, before the first block.
     pub(super) fn led_by(&self, leader: ThreadId) {
         let _ = self.leader.set(leader);
+        self.tell_change();
     }
 
     /// The leader's thread, once it is known.
@@ -150,9 +155,23 @@ impl Live {
         self.leader.get().copied()
     }
 
-    /// The run is over.
+    /// The run is over. Thread: control.
     pub(super) fn end(&self) {
         self.ended.store(true, Relaxed);
+        self.tell_change();
+    }
+
+    fn tell_change(&self) {
+        // Under the lock, so that nobody begins to rest between his look and this.
+        let _lock = self.change.0.lock().unwrap_or_else(PoisonError::into_inner);
+        self.change.1.notify_all();
+    }
+
+    /// Rests for that long, or until the run ends or `enough` is so after the leader has come. Thread: control.
+    pub(super) fn rest(&self, time: Duration, enough: impl Fn() -> bool) {
+        let lock = self.change.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let goes_on = |(): &mut ()| !self.has_ended() && !enough();
+        drop(self.change.1.wait_timeout_while(lock, time, goes_on));
     }
 
     pub(super) fn has_ended(&self) -> bool {

@@ -2,7 +2,7 @@
 //! sound, and tells how it goes.
 
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hocket_engine::{Cause, Control, FlightDrain, FlightLog};
 use indicatif::ProgressBar;
@@ -101,11 +101,7 @@ pub(super) fn watch(
 
 /// A look's time, or less where the run ends or the leader has just come.
 fn pause(live: &Live, knows_leader: bool) {
-    let begun = Instant::now();
-    let has_come = || !knows_leader && live.leader().is_some();
-    while begun.elapsed() < LOOK_EVERY && !live.has_ended() && !has_come() {
-        std::thread::sleep(LOOK_EVERY / 10);
-    }
+    live.rest(LOOK_EVERY, || !knows_leader && live.leader().is_some());
 }
 
 fn tell(bar: &ProgressBar, live: &Live) {

@@ -19,7 +19,7 @@ mod transport;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jackd::{Mode, REAL_TIME, Server, may_be_real_time, send, wait_until};
 use serde_json::Value;
@@ -280,6 +280,32 @@ fn signals_end_the_play_and_lose_nothing() {
         assert_eq!((&told["interrupted"], &told["device_ended"]), (&true.into(), &Value::Null));
     }
     assert!(server.tool("jack_lsp", &[]).unwrap_or(true), "the server goes on");
+}
+
+/// After a stop the server's own count of frames leaps by far more than has passed, and its clock is wrong for seconds.
+#[test]
+fn a_server_that_stood_still_skipped_the_periods_that_passed_and_no_more() {
+    const NAME: &str = "a_server_that_stood_still_skipped_the_periods_that_passed_and_no_more";
+    const STOPS: u64 = 3;
+    const STOP: Duration = Duration::from_millis(300);
+    let _alone = alone();
+    let Some(server) = Server::start(NAME, RATE_HZ, 64, Mode::Usual) else { return };
+    let begun = Instant::now();
+    let playing = Playing::start(&server);
+    for _ in 0..STOPS {
+        server.pause(STOP);
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    send(playing.child.id(), "-INT");
+    let told = playing.end(130, &[]);
+    let period = Duration::from_nanos(64_000_000_000 / u64::from(RATE_HZ));
+    let periods = |time: Duration| (time.as_nanos() / period.as_nanos()) as u64;
+    let of = |what: &str| told[what].as_u64().unwrap();
+    // The first cycle after a stop is late and not skipped, and the next one begins at once.
+    let least = STOPS * (periods(STOP) - 2);
+    assert!(of("skipped") + of("late") >= least, "{least}: {told:#}");
+    let most = periods(begun.elapsed()) + STOPS;
+    assert!(of("blocks") + of("skipped") <= most, "{most}: {told:#}");
 }
 
 #[test]

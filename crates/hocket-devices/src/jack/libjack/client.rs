@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering::R
 use std::time::{Duration, Instant};
 
 use hocket_machine::clock::monotonic_ns;
-use hocket_machine::pin::{ThreadId, current_thread};
+use hocket_machine::pin::{ThreadId, ThreadMark, current_thread, thread_mark};
 
 use super::cancel;
 use super::functions::{Argument, Functions, Handle, LatencyRange, Position};
@@ -38,7 +38,7 @@ pub(in crate::jack) struct Events {
     cycles: AtomicU64,
     /// The last rate that the server has named; 0: none.
     rate_hz: AtomicU32,
-    /// The process thread; 0: none yet.
+    /// The thread of the last cycle; 0: none yet.
     thread: AtomicI32,
     /// What the process callback called has panicked.
     panicked: AtomicBool,
@@ -95,8 +95,10 @@ impl Events {
 pub(in crate::jack) struct Cycle {
     /// How long it is.
     pub(in crate::jack) frames: usize,
-    /// When it began, on the monotonic clock.
-    pub(in crate::jack) begun_ns: u64,
+    /// When it was asked how long ago it began, on the monotonic clock.
+    pub(in crate::jack) asked_ns: u64,
+    /// How long ago that was, in whole frames.
+    pub(in crate::jack) ago: u32,
     /// The server's number of the first frame. It wraps around.
     pub(in crate::jack) frame: u32,
     /// Where the server's transport is; `None`: the client does not follow it.
@@ -114,6 +116,8 @@ struct ProcessArgument {
     process: Process,
     /// Room for the transport's position; `None`: the client does not follow it.
     position: Option<Position>,
+    /// The thread of the last cycle.
+    mark: Option<ThreadMark>,
 }
 
 /// Why a client cannot be opened: `jack_status_t`.
@@ -156,6 +160,11 @@ extern "C" fn one_cycle(frames: u32, argument: Argument) {
     let argument = unsafe { &mut *argument.cast::<ProcessArgument>() };
     let events = &argument.events;
     events.inside.store(true, Relaxed);
+    // The thread-init callback does not say it: JACK calls that in each of the client's threads. One system call per thread.
+    let mark = thread_mark();
+    if argument.mark.replace(mark) != Some(mark) {
+        events.thread.store(current_thread().number(), Relaxed);
+    }
     events.cycles.store(events.cycles.load(Relaxed).wrapping_add(1), Relaxed);
     // SAFETY: this is the process callback, and `ports` is dropped before it returns.
     let mut ports = unsafe { argument.ports.open(frames) };
@@ -178,22 +187,15 @@ extern "C" fn one_cycle(frames: u32, argument: Argument) {
     events.inside.store(false, Relaxed);
 }
 
-/// The server's clock counts from another instant than the monotonic one, so both are read.
+/// The cycle that the server has begun last.
 fn cycle(functions: &Functions, handle: Handle, frames: u32) -> Cycle {
-    let (mut frame, mut begun_us, mut next_us, mut period_us) = (0, 0, 0, 0.0);
-    // SAFETY: Types, Open, and this is the process callback.
-    unsafe {
-        let (frame_at, begun_at) = (&raw mut frame, &raw mut begun_us);
-        let (next_at, period_at) = (&raw mut next_us, &raw mut period_us);
-        let known = (functions.cycle_times)(handle, frame_at, begun_at, next_at, period_at) == 0;
-        let (now_us, now_ns) = ((functions.time)(), monotonic_ns());
-        let ago_us = if known { now_us.saturating_sub(begun_us) } else { 0 };
-        if !known {
-            frame = (functions.last_frame_time)(handle);
-        }
-        let begun_ns = now_ns.saturating_sub(ago_us * 1_000);
-        Cycle { frames: frames as usize, begun_ns, frame, transport: None }
-    }
+    // SAFETY: Open, and this is the process callback.
+    let (frame, ago) = unsafe {
+        let frame = (functions.last_frame_time)(handle);
+        (frame, (functions.frames_since_cycle_start)(handle))
+    };
+    let asked_ns = monotonic_ns();
+    Cycle { frames: frames as usize, asked_ns, ago, frame, transport: None }
 }
 
 /// As [`on_process`], and in the same thread, before it.
@@ -228,11 +230,6 @@ extern "C" fn on_sample_rate(rate_hz: u32, argument: Argument) -> c_int {
     0
 }
 
-extern "C" fn on_thread(argument: Argument) {
-    // SAFETY: a callback of a client.
-    unsafe { events(argument) }.thread.store(current_thread().number(), Relaxed);
-}
-
 /// jack.h: to be written like a signal handler.
 extern "C" fn on_shutdown(_code: c_int, reason: *const c_char, argument: Argument) {
     // SAFETY: a callback of a client, and jack.h's promise for `reason`.
@@ -265,7 +262,6 @@ impl Client {
         unsafe {
             (functions.on_xrun)(handle, on_xrun, argument);
             (functions.on_sample_rate)(handle, on_sample_rate, argument);
-            (functions.on_thread)(handle, on_thread, argument);
             (functions.on_shutdown)(handle, on_shutdown, argument);
         }
         let ports = Some(Ports::none(functions));
@@ -358,7 +354,9 @@ impl Client {
         let events = Arc::clone(&self.events);
         let (functions, handle) = (self.functions, self.handle);
         let position = self.follows.map(|_| Position::default());
-        let argument = ProcessArgument { functions, handle, events, ports, process, position };
+        let mark = None;
+        let argument =
+            ProcessArgument { functions, handle, events, ports, process, position, mark };
         let argument = *self.argument.insert(Box::into_raw(Box::new(argument)));
         let of_events = self.events_of_callbacks.cast_mut().cast();
         // SAFETY: Types, Open, Outlives; Before activation, nobody uses `argument` yet.

@@ -1,6 +1,6 @@
 //! The functions of libjack that Hocket calls, looked up at run time.
 
-use std::ffi::{c_char, c_float, c_int, c_ulong, c_void};
+use std::ffi::{c_char, c_int, c_ulong, c_void};
 use std::sync::OnceLock;
 
 use crate::library::{self, functions};
@@ -45,7 +45,6 @@ pub(super) type Argument = *mut c_void;
 pub(super) type OnProcess = extern "C-unwind" fn(u32, Argument) -> c_int;
 pub(super) type OnFrames = extern "C" fn(u32, Argument) -> c_int;
 pub(super) type OnXrun = extern "C" fn(Argument) -> c_int;
-pub(super) type OnThread = extern "C" fn(Argument);
 pub(super) type OnShutdown = extern "C" fn(c_int, *const c_char, Argument);
 pub(super) type OnSync = extern "C-unwind" fn(c_int, *mut Position, Argument) -> c_int;
 pub(super) type OnMessage = extern "C" fn(*const c_char);
@@ -69,7 +68,6 @@ functions! {
         on_process: unsafe extern "C" fn(Handle, OnProcess, Argument) -> c_int = "jack_set_process_callback";
         on_sample_rate: unsafe extern "C" fn(Handle, OnFrames, Argument) -> c_int = "jack_set_sample_rate_callback";
         on_xrun: unsafe extern "C" fn(Handle, OnXrun, Argument) -> c_int = "jack_set_xrun_callback";
-        on_thread: unsafe extern "C" fn(Handle, OnThread, Argument) -> c_int = "jack_set_thread_init_callback";
         on_shutdown: unsafe extern "C" fn(Handle, OnShutdown, Argument) = "jack_on_info_shutdown";
         on_error_message: unsafe extern "C" fn(OnMessage) = "jack_set_error_function";
         on_info_message: unsafe extern "C" fn(OnMessage) = "jack_set_info_function";
@@ -91,9 +89,8 @@ functions! {
         midi_clear: unsafe extern "C" fn(*mut c_void) = "jack_midi_clear_buffer";
         midi_write: unsafe extern "C" fn(*mut c_void, u32, *const u8, usize) -> c_int = "jack_midi_event_write";
         free: unsafe extern "C" fn(*mut c_void) = "jack_free";
-        time: unsafe extern "C" fn() -> u64 = "jack_get_time";
         last_frame_time: unsafe extern "C" fn(Handle) -> u32 = "jack_last_frame_time";
-        cycle_times: unsafe extern "C" fn(Handle, *mut u32, *mut u64, *mut u64, *mut c_float) -> c_int = "jack_get_cycle_times";
+        frames_since_cycle_start: unsafe extern "C" fn(Handle) -> u32 = "jack_frames_since_cycle_start";
     }
 }
 

@@ -231,6 +231,28 @@ impl SwitchRing {
         Ok(())
     }
 
+    /// The same for records that the kernel's `filter` lets through, such as `pid == 4711`.
+    pub fn add_filtered_tracepoint(
+        &mut self,
+        number: u64,
+        cpu: u32,
+        filter: &str,
+    ) -> io::Result<()> {
+        /// `PERF_EVENT_IOC_SET_FILTER`, with a pointer of 64 bits.
+        const SET_FILTER: u64 = 0x4008_2406;
+        let filter = std::ffi::CString::new(filter)?;
+        self.add_tracepoint(number, cpu)?;
+        let Some(event) = self.also.last() else { return Ok(()) };
+        // SAFETY: own-buffer: a zero-terminated string; kernel-checks.
+        let set = check(libc::c_long::from(unsafe {
+            libc::ioctl(event.as_raw_fd(), SET_FILTER as _, filter.as_ptr())
+        }));
+        if set.is_err() {
+            self.also.pop();
+        }
+        set.map(drop)
+    }
+
     /// How many tracepoints write into this ring.
     pub fn tracepoints(&self) -> usize {
         self.also.len()

@@ -1,0 +1,226 @@
+//! When a cycle of the server was due, and how many went by without this client.
+//!
+//! JACK says when a cycle *should* begin (`jack_get_cycle_times`), by a filter that follows the clock of the driver. After a
+//! disturbance this filter is wrong by up to ten milliseconds, for seconds. So Hocket takes the time when the cycle really
+//! began. A cycle never begins before it is due, so of the last few cycles the earliest one, with the periods since, says
+//! when this one was due.
+//!
+//! After an xrun a driver begins a new series of periods, and what was before says nothing any more. The notice of the xrun
+//! comes some cycles later. The server's count of frames may stay as if no period had passed, or leap by far too many. What
+//! counts is the time.
+
+use hocket_engine::period_ns;
+
+use super::libjack::Cycle;
+
+/// Cycles that are compared. A server whose series begins anew is understood after so many, also without a notice. It rarely
+/// has to catch up for longer: a driver that is more than a period late begins anew.
+const KEPT: usize = 4;
+
+/// A cycle as the series of periods has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Due {
+    /// When it was due, on the monotonic clock: not later than it began.
+    pub(super) due_ns: u64,
+    /// Periods that have passed without this client since its last cycle.
+    pub(super) skipped: u64,
+}
+
+/// The series of a server's periods.
+#[derive(Debug)]
+pub(super) struct Periods {
+    rate_hz: u32,
+    /// When the present cycle was due, as each of the last ones says; the oldest is overwritten.
+    says_ns: [u64; KEPT],
+    known: usize,
+    oldest: usize,
+    last: Option<Last>,
+    /// Xruns that the server has reported.
+    xruns: u64,
+}
+
+/// The last cycle.
+#[derive(Debug, Clone, Copy)]
+struct Last {
+    frames: usize,
+    due_ns: u64,
+    /// With which frame the next one begins.
+    next_frame: u32,
+}
+
+impl Periods {
+    /// `xruns`: what the server has reported so far.
+    pub(super) fn new(rate_hz: u32, xruns: u64) -> Periods {
+        Periods { rate_hz, says_ns: [0; KEPT], known: 0, oldest: 0, last: None, xruns }
+    }
+
+    /// The next cycle; `xruns`: what the server has reported by now. Thread: the server's. No allocation, no call. Cost: some
+    /// nanoseconds.
+    pub(super) fn next(&mut self, cycle: &Cycle, xruns: u64) -> Due {
+        let period_ns = period_ns(cycle.frames as u64, self.rate_hz).max(1);
+        let began_ns = self.began_ns(cycle);
+        let last = self.last.filter(|last| last.frames == cycle.frames);
+        match last {
+            Some(last) => self.pass(last, cycle, period_ns),
+            None => self.known = 0,
+        }
+        if std::mem::replace(&mut self.xruns, xruns) != xruns {
+            self.known = 0;
+        }
+        self.learn(began_ns);
+        let due_ns = self.says_ns[..self.known].iter().copied().min().unwrap_or(began_ns);
+        let next_frame = cycle.frame.wrapping_add(cycle.frames as u32);
+        self.last = Some(Last { frames: cycle.frames, due_ns, next_frame });
+        let skipped = last.map_or(0, |last| periods(last.due_ns, due_ns, period_ns).max(1) - 1);
+        Due { due_ns, skipped }
+    }
+
+    /// To a frame.
+    fn began_ns(&self, cycle: &Cycle) -> u64 {
+        cycle.asked_ns.saturating_sub(period_ns(cycle.ago.into(), self.rate_hz))
+    }
+
+    /// Moves what the last cycles say on to this one.
+    fn pass(&mut self, last: Last, cycle: &Cycle, period_ns: u64) {
+        let left_out = cycle.frame.wrapping_sub(last.next_frame);
+        let told = u64::from(left_out) / (cycle.frames as u64).max(1) + 1;
+        let passed = periods(last.due_ns, self.began_ns(cycle), period_ns).max(1);
+        if told > passed {
+            // The count has leapt.
+            self.known = 0;
+        }
+        let further_ns = told.min(passed).saturating_mul(period_ns);
+        let says = self.says_ns[..self.known].iter_mut();
+        says.for_each(|says| *says = says.saturating_add(further_ns));
+    }
+
+    fn learn(&mut self, began_ns: u64) {
+        if self.known < KEPT {
+            // From the first place on, so the first one is the oldest when all are taken.
+            self.says_ns[self.known] = began_ns;
+            (self.known, self.oldest) = (self.known + 1, 0);
+            return;
+        }
+        self.says_ns[self.oldest] = began_ns;
+        self.oldest = (self.oldest + 1) % KEPT;
+    }
+}
+
+/// From one time to a later one. The next period may begin a little early by the clock of this machine, so it is rounded.
+fn periods(from_ns: u64, to_ns: u64, period_ns: u64) -> u64 {
+    (to_ns.saturating_sub(from_ns) + period_ns / 2) / period_ns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RATE_HZ: u32 = 48_000;
+    const FRAMES: usize = 48;
+    const MS: u64 = 1_000_000;
+
+    /// A server of 1 ms a period, and what the client makes of it.
+    struct Server {
+        periods: Periods,
+        frame: u32,
+        xruns: u64,
+    }
+
+    impl Server {
+        /// It has run in time until 200 ms.
+        fn steady() -> Server {
+            // The count of frames wraps around soon.
+            let mut server =
+                Server { periods: Periods::new(RATE_HZ, 7), frame: u32::MAX - 100, xruns: 7 };
+            for ms in 100..=200 {
+                assert_eq!(server.cycle(ms * MS, 0), (0, 0));
+            }
+            server
+        }
+
+        /// The cycle after `left_out` others, which begins at that time. How late, and how many were skipped.
+        fn cycle(&mut self, began_ns: u64, left_out: u32) -> (u64, u64) {
+            self.frame = self.frame.wrapping_add(FRAMES as u32 * (1 + left_out));
+            let (frames, frame, transport) = (FRAMES, self.frame, None);
+            // Asked half a period after it began, of 24 frames.
+            let cycle = Cycle { frames, asked_ns: began_ns + MS / 2, ago: 24, frame, transport };
+            let due = self.periods.next(&cycle, self.xruns);
+            assert!(due.due_ns <= began_ns, "{due:?}");
+            (began_ns - due.due_ns, due.skipped)
+        }
+
+        /// Cycles in which no frame is left out, so many microseconds after 200 ms.
+        fn cycles<const N: usize>(&mut self, after_us: [u64; N]) -> [(u64, u64); N] {
+            after_us.map(|us| {
+                let (late_ns, skipped) = self.cycle(200 * MS + us * 1_000, 0);
+                (late_ns / 1_000, skipped)
+            })
+        }
+    }
+
+    #[test]
+    fn a_cycle_is_due_a_period_after_the_one_before_however_late_that_was() {
+        let mut server = Server::steady();
+        let late = server.cycles([1_700, 2_000, 3_400, 4_900, 5_900, 6_000]);
+        assert_eq!(late, [(700, 0), (0, 0), (400, 0), (900, 0), (900, 0), (0, 0)]);
+    }
+
+    #[test]
+    fn a_server_that_catches_up_is_late_until_it_has() {
+        let late = Server::steady().cycles([3_000, 3_100, 3_200, 4_000, 5_000]);
+        assert_eq!(late, [(2_000, 0), (1_100, 0), (200, 0), (0, 0), (0, 0)]);
+        // What takes longer is understood as a new series: as many periods are lost, late or skipped.
+        let late = Server::steady().cycles([7_000, 7_100, 7_200, 7_300, 7_400, 8_000]);
+        assert_eq!(late, [(6_000, 0), (5_100, 0), (4_200, 0), (0, 3), (0, 0), (0, 0)]);
+    }
+
+    #[test]
+    fn cycles_that_the_server_counts_and_this_client_does_not_see_are_skipped() {
+        let mut server = Server::steady();
+        assert_eq!(server.cycle(204 * MS + 50_000, 3), (50_000, 3));
+        assert_eq!(server.cycle(205 * MS, 0), (0, 0), "in the same series");
+    }
+
+    #[test]
+    fn after_an_xrun_another_series_begins_and_what_passed_between_is_skipped() {
+        let mut server = Server::steady();
+        // 3.8 ms late. The driver begins anew at once, and the notice comes two cycles later.
+        assert_eq!(server.cycles([4_800, 4_900]), [(3_800, 0), (2_900, 0)]);
+        server.xruns += 1;
+        assert_eq!(server.cycles([6_000, 7_000, 8_000]), [(0, 3), (0, 0), (0, 0)]);
+    }
+
+    #[test]
+    fn another_series_is_understood_without_a_notice_too() {
+        let late = Server::steady().cycles([4_800, 4_900, 5_900, 6_900, 7_900, 8_900]);
+        assert_eq!(late, [(3_800, 0), (2_900, 0), (2_900, 0), (0, 3), (0, 0), (0, 0)]);
+        let late = Server::steady().cycles([1_400, 2_400, 3_400, 4_400, 5_400]);
+        assert_eq!(late, [(400, 0), (400, 0), (400, 0), (0, 0), (0, 0)], "not half a period");
+    }
+
+    #[test]
+    fn a_count_of_frames_that_leaps_begins_a_new_series() {
+        let mut server = Server::steady();
+        assert_eq!(server.cycle(206 * MS + 300_000, 0), (5_300_000, 0));
+        // As many frames as microseconds have passed.
+        assert_eq!(server.cycle(206 * MS + 310_000, 110), (0, 4), "so many periods have passed");
+        for period in 1..100 {
+            assert_eq!(server.cycle(206 * MS + 310_000 + period * MS, 0), (0, 0));
+        }
+        // Also one that goes back.
+        server.frame = server.frame.wrapping_sub(5000);
+        assert_eq!(server.cycle(306 * MS + 313_000, 0), (0, 0));
+    }
+
+    #[test]
+    fn an_early_cycle_and_another_length_are_in_time() {
+        let mut server = Server::steady();
+        assert_eq!(server.cycles([100, 110]), [(0, 0), (0, 0)], "freewheeling");
+        let longer = Cycle { frames: 96, asked_ns: 300 * MS, ago: 0, frame: 7, transport: None };
+        let due = Due { due_ns: 300 * MS, skipped: 0 };
+        assert_eq!(server.periods.next(&longer, server.xruns), due);
+        let next = Cycle { asked_ns: 302 * MS + 500, frame: 103, ..longer };
+        let due = Due { due_ns: 302 * MS, skipped: 0 };
+        assert_eq!(server.periods.next(&next, server.xruns), due);
+    }
+}
