@@ -262,8 +262,9 @@ impl<O: BlockObserver> Device<O> for Alsa {
         mut observer: O,
         stop: &AtomicBool,
     ) -> Result<Played<O>, DeviceError> {
-        observer.led_by(current_thread());
         let entered = engine.enter();
+        // On its seat by now, so nobody has to look for it elsewhere.
+        observer.led_by(current_thread());
         let leader = std::iter::once(entered.report.clone());
         let threads = leader.chain(engine.reports().iter().cloned()).collect();
         let card = Card::new(&self.options.pcm, &mut self.playback, self.capture.as_mut());

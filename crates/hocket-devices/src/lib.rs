@@ -80,7 +80,7 @@ pub trait Device<O: BlockObserver> {
 pub trait BlockObserver: Send + 'static {
     /// The thread that will lead, before the first block.
     ///
-    /// Thread: control.
+    /// Thread: control, or that one.
     fn led_by(&mut self, _leader: ThreadId) {}
 
     /// A block has been processed. Returns whether to go on. Its planned start and deadline are those of its period: a

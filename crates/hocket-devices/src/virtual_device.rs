@@ -37,9 +37,10 @@ impl<O: BlockObserver> Device<O> for Virtual {
         mut observer: O,
         stop: &AtomicBool,
     ) -> Result<Played<O>, DeviceError> {
-        observer.led_by(current_thread());
         let mut device = VirtualDevice::new(self.0.frames, self.0.rate_hz);
         let entered = engine.enter();
+        // On its seat by now, so nobody has to look for it elsewhere.
+        observer.led_by(current_thread());
         let mut end = End::Finished;
         device.run(&mut engine, u64::MAX, |times, engine| {
             let more = observer.block(times, engine);

@@ -4,7 +4,7 @@
 //! leader, between blocks                      any other thread, or the leader's between turns
 //! FlightRecorder::note: copies the block's
 //!   notes into a slot that was there before
-//! late, or the worst so far (or every block):
+//! a miss, or the worst so far (or every block):
 //!   event with its neighbours  ----ring---->  FlightDrain::collect: names, estimates,
 //!                              <---ring-----    who ran on the seats, counters -> Flight
 //!                                             FlightLog: tally by cause, last explanations
@@ -46,7 +46,7 @@ pub struct FlightSettings {
 /// Which blocks a recorder hands over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HandOver {
-    /// Those that were late or the worst so far, each with its neighbours.
+    /// Those that were late, before which periods were skipped, or the worst so far, each with its neighbours.
     LateOrWorst,
     /// Every block, without neighbours, and the recorder keeps none. The drain explains the late ones only.
     Every,

@@ -115,9 +115,11 @@ fn a_thread_of_which_wake_ups_were_asked_is_seen_to_be_woken_up_and_no_other() {
     assert!(during.len() >= 5, "{:?}", seen.wakes);
     assert!(seen.wakes.iter().all(|wake| wake.tid == me.number()), "{:?}", seen.wakes);
     assert!(seen.wakes.is_sorted_by_key(|wake| wake.at_ns));
-    for wake in during {
+    // Between two wake-ups it has a CPU.
+    for pair in during.windows(2) {
         let mut ran = seen.switches.iter().filter(|s| s.in_tid == Some(me.number()));
-        assert!(ran.any(|switch| switch.at_ns >= wake.at_ns), "{wake:?}");
+        let between = pair[0].at_ns..pair[1].at_ns;
+        assert!(ran.any(|switch| between.contains(&switch.at_ns)), "{pair:?}");
     }
     let threads = SwitchWatch::start_threads(&[me], 4096);
     let refused = threads.map(|mut watch| watch.add_wakes(me));

@@ -359,14 +359,14 @@ prop_compose! {
         number in 0..3_u32, own in prop::option::of(any_switches()),
         outranked in prop::collection::vec(-1..4_i32, 0..3),
         siblings in prop::collection::vec(any_switches(), 0..3),
-        woken_ns in prop::option::of(any_ns()), minor_faults: u64, major_faults in 0..3_u64, migrations: u64,
+        woken_ns in prop::option::of(any_ns()), woken_by in prop::option::of(0..4_i32), minor_faults: u64, major_faults in 0..3_u64, migrations: u64,
         steal_ns in any_ns(),
     ) -> Seat {
         let lane = format!("worker {number}");
         let counts = (minor_faults, major_faults, migrations, steal_ns);
         let (minor_faults, major_faults, migrations, steal_ns) = counts;
         Seat {
-            lane, own, outranked, siblings, woken_ns, minor_faults, major_faults, migrations, steal_ns,
+            lane, own, outranked, siblings, woken_ns, woken_by, minor_faults, major_faults, migrations, steal_ns,
         }
     }
 }
@@ -462,6 +462,16 @@ fn what_passed_before_a_leader_was_woken_up_is_the_callers_and_the_rest_the_mach
     late.seats[0].woken_ns = Some(400 * US);
     late.seats[0].own = Some(stranger(0, 0, 400));
     check(&late, Cause::CalledLate, 361, &[]);
+    // A host that stopped the CPU explains a late timer, and no late caller.
+    late.seats[0] = Seat {
+        lane: LEADER.into(),
+        woken_ns: Some(400 * US),
+        steal_ns: 10_000 * US,
+        ..Seat::default()
+    };
+    check(&late, Cause::HostSteal, 361, &[]);
+    late.seats[0].woken_by = Some(7);
+    check(&late, Cause::CalledLate, 361, &["400 µs"]);
     // A time that cannot be counts as the nearest one that can.
     for (woken_us, cause) in [(-9_000, Cause::LeaderWokeLate), (9_000, Cause::CalledLate)] {
         late.seats[0] =

@@ -1,8 +1,8 @@
 //! When a cycle of the server was due, and how many went by without this client.
 //!
 //! JACK says when a cycle *should* begin (`jack_get_cycle_times`), by a filter that follows the clock of the driver. After a
-//! disturbance this filter is wrong by up to ten milliseconds, for seconds. So Hocket takes the time when the cycle really
-//! began. A cycle never begins before it is due, so of the last few cycles the earliest one, with the periods since, says
+//! disturbance this filter of jackd is wrong by up to ten milliseconds, for seconds. So Hocket takes the time when the
+//! cycle began, which jackd takes from the clock. A cycle never begins before it is due, so of the last few cycles the earliest one, with the periods since, says
 //! when this one was due.
 //!
 //! After an xrun a driver begins a new series of periods, and what was before says nothing any more. The notice of the xrun
@@ -16,6 +16,9 @@ use super::libjack::Cycle;
 /// Cycles that are compared. A server whose series begins anew is understood after so many, also without a notice. It rarely
 /// has to catch up for longer: a driver that is more than a period late begins anew.
 const KEPT: usize = 4;
+
+/// Seconds that a cycle may have begun ago.
+const LONGEST_S: u32 = 5;
 
 /// A cycle as the series of periods has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +38,8 @@ pub(super) struct Periods {
     known: usize,
     oldest: usize,
     last: Option<Last>,
+    /// Time beyond whole periods by which the series has moved; negative: back.
+    moved_ns: i64,
     /// Xruns that the server has reported.
     xruns: u64,
 }
@@ -51,7 +56,7 @@ struct Last {
 impl Periods {
     /// `xruns`: what the server has reported so far.
     pub(super) fn new(rate_hz: u32, xruns: u64) -> Periods {
-        Periods { rate_hz, says_ns: [0; KEPT], known: 0, oldest: 0, last: None, xruns }
+        Periods { rate_hz, says_ns: [0; KEPT], known: 0, oldest: 0, last: None, moved_ns: 0, xruns }
     }
 
     /// The next cycle; `xruns`: what the server has reported by now. Thread: the server's. No allocation, no call. Cost: some
@@ -71,13 +76,26 @@ impl Periods {
         let due_ns = self.says_ns[..self.known].iter().copied().min().unwrap_or(began_ns);
         let next_frame = cycle.frame.wrapping_add(cycle.frames as u32);
         self.last = Some(Last { frames: cycle.frames, due_ns, next_frame });
-        let skipped = last.map_or(0, |last| periods(last.due_ns, due_ns, period_ns).max(1) - 1);
+        let skipped = last.map_or(0, |last| self.skipped(last.due_ns, due_ns, period_ns));
         Due { due_ns, skipped }
     }
 
-    /// To a frame.
+    /// Whole periods between two cycles, besides the first one's own. What is left over counts with the next ones, or else a
+    /// driver that begins anew in each cycle would lose time without a miss.
+    fn skipped(&mut self, last_ns: u64, due_ns: u64, period_ns: u64) -> u64 {
+        let period = period_ns as i64;
+        let further_ns = due_ns as i64 - last_ns as i64 - period;
+        // A server that is faster than its period, in freewheel, saves no time for later.
+        self.moved_ns = self.moved_ns.saturating_add(further_ns).max(-period);
+        let skipped = ((self.moved_ns + period / 2) / period).max(0);
+        self.moved_ns -= skipped * period;
+        skipped as u64
+    }
+
+    /// To a frame. A cycle that is said to have begun very long ago has not: the server's clock is another one.
     fn began_ns(&self, cycle: &Cycle) -> u64 {
-        cycle.asked_ns.saturating_sub(period_ns(cycle.ago.into(), self.rate_hz))
+        let ago = if cycle.ago / LONGEST_S < self.rate_hz { cycle.ago } else { 0 };
+        cycle.asked_ns.saturating_sub(period_ns(ago.into(), self.rate_hz))
     }
 
     /// Moves what the last cycles say on to this one.
@@ -210,6 +228,35 @@ mod tests {
         // Also one that goes back.
         server.frame = server.frame.wrapping_sub(5000);
         assert_eq!(server.cycle(306 * MS + 313_000, 0), (0, 0));
+    }
+
+    #[test]
+    fn parts_of_periods_that_are_lost_again_and_again_add_up() {
+        let mut server = Server::steady();
+        let mut skipped = 0;
+        for cycle in 1..=100 {
+            // A driver that begins anew in each cycle.
+            server.xruns += 1;
+            skipped += server.cycle(200 * MS + cycle * 1_400_000, 0).1;
+        }
+        assert_eq!(skipped, 40);
+        // What was taken for lost and was only late is taken back.
+        let mut server = Server::steady();
+        server.xruns += 1;
+        assert_eq!(server.cycles([1_400, 2_000, 3_400, 4_000]), [(0, 0), (0, 0), (400, 0), (0, 0)]);
+    }
+
+    #[test]
+    fn a_server_with_another_clock_is_in_time() {
+        let mut server = Server::steady();
+        for (cycle, ago) in (1..).zip([u32::MAX, RATE_HZ * 1_000, 0, u32::MAX]) {
+            server.frame = server.frame.wrapping_add(FRAMES as u32);
+            let (frames, frame, transport) = (FRAMES, server.frame, None);
+            let asked_ns = (200 + cycle) * MS;
+            let cycle = Cycle { frames, asked_ns, ago, frame, transport };
+            let due = Due { due_ns: asked_ns, skipped: 0 };
+            assert_eq!(server.periods.next(&cycle, server.xruns), due);
+        }
     }
 
     #[test]

@@ -661,6 +661,8 @@ impl Planner {
     }
 
     pub(crate) fn send(&mut self, mut order: Order) -> Result<u64, ControlError> {
+        // The count of blocks begins anew.
+        self.judged_at = None;
         self.collect();
         if order.plan.is_some() {
             // The leader forgets it with the exchange.

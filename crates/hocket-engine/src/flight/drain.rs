@@ -79,7 +79,10 @@ impl FlightDrain {
     /// calls of [`collect`](Self::collect), 80 bytes each. Returns what cannot be seen here, a sentence
     /// each, for people.
     ///
-    /// Cost: two system calls and locked memory for each CPU; some files for each worker.
+    /// A leader that is not held to its seat may run on any of its CPUs, so all of them are watched. Call it when the leader has
+    /// [entered](Engine::enter).
+    ///
+    /// Cost: five system calls and locked memory for each CPU; some files for each worker.
     pub fn watch(&mut self, leader: ThreadId, ring_bytes: usize) -> Vec<String> {
         self.crew.members[0].tid = Some(leader);
         let scene = Scene::watch(&self.crew, ring_bytes);

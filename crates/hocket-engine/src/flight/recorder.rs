@@ -163,7 +163,7 @@ impl FlightRecorder {
         let place = (self.first_block, self.left_ns);
         self.spans_left_out += self.frames[slot].note(engine, times, place);
         self.complete_pending(slot);
-        if times.is_late() || times.slack_ns() < self.worst_slack_ns {
+        if times.misses().total() > 0 || times.slack_ns() < self.worst_slack_ns {
             self.begin_event(slot, times.slack_ns());
         }
     }

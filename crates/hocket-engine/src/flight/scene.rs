@@ -22,6 +22,8 @@ pub(super) struct Scene {
     watch: Option<SwitchWatch>,
     switches: BTreeMap<u32, VecDeque<Switch>>,
     places: Places,
+    /// The leader is not held to its seat.
+    is_loose: bool,
     gaps: VecDeque<Gap>,
     readings: [Reading; 2],
     limits: Vec<String>,
@@ -44,7 +46,8 @@ impl Scene {
         limits.extend(readings[0].limit());
         let (switches, gaps) = Default::default();
         let places = Places::of(crew.tids().map(ThreadId::number));
-        Scene { watch, switches, places, gaps, readings, limits }
+        let is_loose = roams_on(crew).len() > 1;
+        Scene { watch, switches, places, is_loose, gaps, readings, limits }
     }
 
     /// What cannot be seen here, a sentence each.
@@ -61,10 +64,10 @@ impl Scene {
         self.places.learn(&drained.switches, &drained.wakes);
         for switch in drained.switches {
             let of_cpu = self.switches.entry(switch.cpu).or_default();
-            of_cpu.push_back(switch);
-            if of_cpu.len() > KEPT {
+            if of_cpu.len() >= KEPT {
                 of_cpu.pop_front();
             }
+            of_cpu.push_back(switch);
         }
         self.gaps.extend(drained.gaps);
         let surplus = self.gaps.len().saturating_sub(KEPT);
@@ -81,10 +84,16 @@ impl Scene {
     ) -> Seat {
         let member = &crew.workers()[index];
         let is_watched = self.watch.is_some();
+        // The leader certainly ran then. Where the records do not say so, they say nothing of it.
+        let is_loose = index == 0 && (self.is_loose || member.cpu.is_none());
+        let is_seen = |tid: ThreadId| self.places.is_seen(tid.number(), awake_ns);
+        let is_watched = is_watched && (!is_loose || member.tid.is_some_and(is_seen));
         let parts = if is_watched { self.parts(member, window) } else { Vec::new() };
         let cpu = parts.last().map(|(_, cpu)| *cpu);
         let beside = self.beside(member, cpu, crew);
         let own = cpu.map(|cpu| self.on_seat(cpu, &parts, window));
+        let woken = member.tid.filter(|_| is_watched);
+        let woken = woken.and_then(|tid| self.places.woken_before(tid.number(), awake_ns));
         let [before, after] = &self.readings;
         let counters = thread_difference(before, after, index);
         let faults = |of: fn(&ThreadCounters) -> u64| counters.as_ref().map_or(0, of);
@@ -93,7 +102,8 @@ impl Scene {
             outranked: own.as_ref().map_or_else(Vec::new, |own| outranked(member, own)),
             own,
             siblings: beside.iter().map(|cpu| self.on_cpu(*cpu, window, window.start)).collect(),
-            woken_ns: self.woken_ns(member, awake_ns).map(|ns| ns - window.start as i64),
+            woken_ns: woken.map(|(at_ns, _)| at_ns as i64 - window.start as i64),
+            woken_by: woken.and_then(|(_, by)| by),
             minor_faults: faults(|counters| counters.minor_faults),
             major_faults: faults(|counters| counters.major_faults),
             migrations: faults(|counters| counters.migrations.value().copied().unwrap_or(0)),
@@ -127,12 +137,6 @@ impl Scene {
             false => crew.cores.get(&cpu).unwrap_or(&member.beside),
         };
         beside.clone()
-    }
-
-    /// When it was woken up for what it did at a time.
-    fn woken_ns(&self, member: &Member, time_ns: u64) -> Option<i64> {
-        let woken = self.places.woken_before(member.tid?.number(), time_ns)?;
-        Some(woken as i64)
     }
 
     /// Who ran on a CPU during `window`, in times since `zero_ns`.
@@ -177,6 +181,9 @@ fn outranked(member: &Member, own: &Switches) -> Vec<i32> {
     tids
 }
 
+/// CPUs beside the seats that are watched because the leader may run there. Each takes a ring, and its switches are read.
+const MOST_ROAMED: usize = 32;
+
 /// The CPUs on which a leader may run that is not held to its seat.
 fn roams_on(crew: &EngineThreads) -> Vec<u32> {
     let leader = &crew.members[0];
@@ -190,28 +197,43 @@ fn start_watch(
     limits: &mut Vec<String>,
 ) -> Option<SwitchWatch> {
     let seats = crew.workers().iter();
-    let seats = seats.flat_map(|w| w.cpu.into_iter().chain(w.beside.clone()));
-    let cpus: Vec<u32> = seats.chain(roams_on(crew)).collect();
-    if cpus.is_empty() {
+    let seats: Vec<u32> = seats.flat_map(|w| w.cpu.into_iter().chain(w.beside.clone())).collect();
+    let roams: Vec<u32> =
+        roams_on(crew).into_iter().filter(|cpu| !seats.contains(cpu)).take(MOST_ROAMED).collect();
+    let all = [seats.clone(), roams.clone()].concat();
+    if all.is_empty() {
         limits.push("the workers have no seats of their own here, so nobody is watched".into());
         return None;
     }
     let threads: Vec<_> = crew.tids().collect();
-    match SwitchWatch::start_best(&cpus, &threads, ring_bytes) {
-        Ok(mut watch) => {
-            limits.extend(watch.limits());
-            if let (Some(leader), Scope::Cpus(_)) = (crew.members[0].tid, watch.scope())
-                && let Err(why) = watch.add_wakes(leader)
-            {
-                limits.push(format!("when the leader was woken up is not known: {why}"));
-            }
-            Some(watch)
-        }
+    let mut watch = SwitchWatch::start_best(&all, &threads, ring_bytes);
+    if let (Err(why), false, false) = (&watch, seats.is_empty(), roams.is_empty()) {
+        let limit = format!("only the workers' seats are watched, wherever the leader runs: {why}");
+        watch = SwitchWatch::start_best(&seats, &threads, ring_bytes);
+        limits.extend(watch.is_ok().then_some(limit));
+    }
+    match watch {
+        Ok(watch) => Some(with_wakes(watch, crew, limits)),
         Err(error) => {
             limits.push(format!("who ran on the workers' seats is not known: {error}"));
             None
         }
     }
+}
+
+/// The same, and also when the leader is woken up. Where only threads are watched, that has been told.
+fn with_wakes(
+    mut watch: SwitchWatch,
+    crew: &EngineThreads,
+    limits: &mut Vec<String>,
+) -> SwitchWatch {
+    limits.extend(watch.limits());
+    if let (Some(leader), Scope::Cpus(_)) = (crew.members[0].tid, watch.scope())
+        && let Err(why) = watch.add_wakes(leader)
+    {
+        limits.push(format!("when the leader was woken up is not known: {why}"));
+    }
+    watch
 }
 
 impl Reading {
@@ -260,7 +282,7 @@ mod tests {
             at_ns,
             in_tid: of(at_ns),
             out_tid: of(at_ns / 3),
-            preempted: at_ns % 2 == 0,
+            preempted: at_ns.is_multiple_of(2),
         }
     }
 

@@ -44,7 +44,7 @@ impl Watched {
         }
     }
 
-    /// Before a turn, on the thread that will lead: all variants share the CPUs, so each is watched in
+    /// Before a turn, on the thread that leads, on its seat by now: all variants share the CPUs, so each is watched in
     /// its own turns only.
     pub(super) fn begin_turn(&mut self) {
         let limits = self.drain.watch(current_thread(), self.ring_bytes);

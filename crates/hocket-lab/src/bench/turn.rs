@@ -27,8 +27,8 @@ pub(super) fn measure(
     at: At,
     stop: &AtomicBool,
 ) -> bool {
-    variant.watched.begin_turn();
     let entered = variant.engine.enter();
+    variant.watched.begin_turn();
     if variant.record.threads.is_empty() {
         variant.record.threads = grants(&entered, &variant.engine);
         note_refusals(&mut variant.record, &entered.others());

@@ -46,6 +46,10 @@ pub struct Seat {
     /// When the worker was woken up for the block. `None`: not recorded, or it did not sleep before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub woken_ns: Option<i64>,
+    /// The thread that woke it up, for example one of a sound server. `None`: an interrupt such as that of a timer, or not
+    /// recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub woken_by: Option<i32>,
     /// Page faults of the worker that needed no disk.
     pub minor_faults: u64,
     /// Page faults of the worker that needed the disk.
@@ -58,7 +62,7 @@ pub struct Seat {
 
 impl Evidence {
     /// When the leader was woken up, if that was recorded.
-    pub(crate) fn leader_woken_ns(&self) -> Option<i64> {
+    pub fn leader_woken_ns(&self) -> Option<i64> {
         let leader = &self.trace.lanes.first()?.name;
         self.seats.iter().find(|seat| seat.lane == *leader)?.woken_ns
     }

@@ -187,7 +187,9 @@ impl<'a> Losses<'a> {
 
     /// The counts of a worker or its CPU explain what is still open on its legs.
     fn counted(&mut self, losses: &mut [Loss], lane: usize, seat: &Seat) {
-        let mut pay = |most: i64, units_only: bool| pay(losses, lane, most, units_only);
+        // While another thread had yet to wake it up, the leader needed no CPU.
+        let calls = seat.woken_by.is_none();
+        let mut pay = |most: i64, units_only: bool| pay(losses, lane, most, (units_only, calls));
         // A disk access may take any time.
         let read = pay(if seat.major_faults > 0 { i64::MAX } else { 0 }, true);
         let stolen = pay(sane(seat.steal_ns), false);
@@ -214,9 +216,11 @@ impl<'a> Losses<'a> {
                 let seat = self.seat(loss.leg.lane);
                 let and = self.meanwhile(seat, &loss.leg.span);
                 let and = if and.is_empty() { and } else { format!(" ({and})") };
+                // It may have been awake before.
+                let signaled_ns = sane(self.evidence.signaled_ns);
                 let since = match seat.and_then(|seat| seat.woken_ns) {
-                    Some(_) => "it was woken up",
-                    None => "the signal",
+                    Some(woken_ns) if woken_ns > signaled_ns => "it was woken up",
+                    _ => "the signal",
                 };
                 self.enter(Cause::LeaderWokeLate, loss.ns, worker, format!("{since}{and}"));
             }
@@ -330,12 +334,13 @@ impl<'a> Losses<'a> {
 }
 
 /// Takes up to `most` from the open losses of a lane, largest first. Returns how much.
-fn pay(losses: &mut [Loss], lane: usize, most: i64, units_only: bool) -> i64 {
+fn pay(losses: &mut [Loss], lane: usize, most: i64, (units_only, calls): (bool, bool)) -> i64 {
     let payable = |loss: &&mut Loss| match loss.leg.what {
         _ if loss.leg.lane != lane => false,
         What::Unit(_) => true,
         What::Signal => false,
-        What::Call | What::LeaderWake | What::Wake => !units_only,
+        What::Call => calls && !units_only,
+        What::LeaderWake | What::Wake => !units_only,
     };
     let mut open: Vec<&mut Loss> = losses.iter_mut().filter(payable).collect();
     open.sort_by_key(|loss| std::cmp::Reverse(loss.ns));

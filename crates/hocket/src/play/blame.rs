@@ -72,14 +72,16 @@ pub(super) struct Blame {
     /// Incidents whose verdict has yet to come, and how often that was looked for.
     waiting: VecDeque<(Incident, u32)>,
     explained: BTreeMap<u64, Explained>,
+    /// Whose fault it was that periods passed without a block before these, which were in time.
+    gaps: BTreeMap<u64, Party>,
     faults: Faults,
 }
 
 impl Blame {
     /// `caller`: who calls the leader.
     pub(super) fn new(incidents: IncidentReader, caller: Caller) -> Blame {
-        let (waiting, explained, faults) = Default::default();
-        Blame { incidents, caller, waiting, explained, faults }
+        let (waiting, explained, gaps, faults) = Default::default();
+        Blame { incidents, caller, waiting, explained, gaps, faults }
     }
 
     /// Learns the verdicts of these blocks, oldest first.
@@ -96,6 +98,15 @@ impl Blame {
         while self.explained.len() > KEPT {
             self.explained.pop_first();
         }
+        let in_time = flights.iter().filter(|flight| !flight.times.is_late());
+        for Flight { times, evidence, .. } in in_time.filter(|flight| flight.times.skipped > 0) {
+            let period_ns = times.deadline_ns as i64;
+            let party = whose_gap_at(evidence.leader_woken_ns(), self.caller, period_ns);
+            self.gaps.insert(evidence.trace.block, party);
+        }
+        while self.gaps.len() > KEPT {
+            self.gaps.pop_first();
+        }
     }
 
     /// Takes over the incidents, and hands those on of which all is known, in their order. `ends`: nothing comes any more.
@@ -110,7 +121,8 @@ impl Blame {
             let explained = self.explained.range(blocks_of(incident)).next_back();
             let explained = explained.map(|(_, explained)| explained);
             *looks += 1;
-            if explained.is_none() && is_explained_later(incident) && *looks < PATIENCE && !ends {
+            let is_known = explained.is_some() || self.gaps.contains_key(&first_of(incident));
+            if !is_known && is_explained_later(incident) && *looks < PATIENCE && !ends {
                 break;
             }
             let incident = *incident;
@@ -132,14 +144,14 @@ impl Blame {
     }
 
     /// A period that was in time, behind others that passed without a block: the late block before them made them pass,
-    /// or else the server went on alone.
+    /// or else the server went on alone, unless the leader's thread was awake and got no CPU.
     fn whose_gap(&self, miss: &Miss) -> Party {
         let before = miss.first.checked_sub(1).and_then(|block| self.explained.get(&block));
-        match (before, self.caller) {
-            (Some(before), _) => before.whose,
-            (None, Caller::Server) => Party::Server,
-            (None, Caller::Clock) => Party::Unknown,
-        }
+        let alone = || self.gaps.get(&miss.first).copied();
+        before.map(|before| before.whose).or_else(alone).unwrap_or(match self.caller {
+            Caller::Server => Party::Server,
+            Caller::Clock => Party::Unknown,
+        })
     }
 
     pub(super) fn faults(&self) -> &Faults {
@@ -167,8 +179,27 @@ fn blocks_of(incident: &Incident) -> std::ops::Range<u64> {
     }
 }
 
+/// Also of a block in time whose leader may have waited for a CPU.
 fn is_explained_later(incident: &Incident) -> bool {
-    !blocks_of(incident).is_empty()
+    matches!(incident, Incident::Miss(_)) || !blocks_of(incident).is_empty()
+}
+
+/// The block behind a gap; of an xrun none that there is.
+fn first_of(incident: &Incident) -> u64 {
+    match incident {
+        Incident::Miss(miss) if miss.late_ns == 0 => miss.first,
+        _ => u64::MAX,
+    }
+}
+
+/// Whose fault a gap before a block was, whose leader was woken up so long after its planned start. A server counts its periods
+/// while the thread that it has woken up waits for a CPU, so what the thread gets then is a later period.
+fn whose_gap_at(woken_ns: Option<i64>, caller: Caller, period_ns: i64) -> Party {
+    match (woken_ns, caller) {
+        (Some(woken_ns), _) if woken_ns < -period_ns / 2 => Party::Machine,
+        (_, Caller::Server) => Party::Server,
+        (_, Caller::Clock) => Party::Unknown,
+    }
 }
 
 /// What the cycles show, unless a verdict says more. Where all cycles ended in time, no verdict can blame this client.
@@ -283,12 +314,30 @@ mod tests {
             for (block, skipped) in [(0, 0), (1, 3)] {
                 period(&mut writer, block, 0, skipped);
             }
-            assert_eq!(told(&mut blame, false), [alone]);
+            assert_eq!(told(&mut blame, false), [], "whether the leader waited for a CPU may come");
+            assert_eq!(told(&mut blame, true), [alone]);
             explain(&mut blame, 1, Party::Machine);
             period(&mut writer, 2, 0, 1);
-            assert_eq!(told(&mut blame, false), [Party::Machine]);
+            assert_eq!(told(&mut blame, true), [Party::Machine]);
             assert_eq!(blame.faults().misses(alone), 3);
         }
+    }
+
+    #[test]
+    fn periods_that_passed_while_the_leader_waited_for_a_cpu_are_the_machines() {
+        let whose = |woken_us: Option<i64>| {
+            whose_gap_at(woken_us.map(|us| us * 1_000), Caller::Server, 1_000_000)
+        };
+        assert_eq!(whose(Some(-2_400)), Party::Machine);
+        assert_eq!([Some(-400), Some(30), None].map(whose), [Party::Server; 3]);
+        let (mut writer, mut blame) = blame(Caller::Server);
+        for (block, skipped) in [(0, 0), (1, 3)] {
+            period(&mut writer, block, 0, skipped);
+        }
+        assert_eq!(told(&mut blame, false), []);
+        blame.gaps.insert(1, Party::Machine);
+        assert_eq!(told(&mut blame, false), [Party::Machine]);
+        assert_eq!(blame.faults().misses(Party::Machine), 3);
     }
 
     #[test]

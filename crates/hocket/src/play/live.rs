@@ -144,7 +144,7 @@ impl Live {
         }
     }
 
-    /// Thread: control, before the first block.
+    /// Thread: control, or the leader's own before its first block: it takes a lock.
     pub(super) fn led_by(&self, leader: ThreadId) {
         let _ = self.leader.set(leader);
         self.tell_change();

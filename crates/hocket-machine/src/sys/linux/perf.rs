@@ -220,9 +220,13 @@ impl SwitchRing {
 
     /// Lets a tracepoint on the same `cpu` write into this ring, too.
     pub fn add_tracepoint(&mut self, number: u64, cpu: u32) -> io::Result<()> {
+        let event = open_tracepoint(number, cpu)?;
+        self.write_here(event)
+    }
+
+    fn write_here(&mut self, event: File) -> io::Result<()> {
         /// `PERF_EVENT_IOC_SET_OUTPUT`.
         const SET_OUTPUT: u64 = 0x2405;
-        let event = open_tracepoint(number, cpu)?;
         // SAFETY: kernel-checks: both are files of this ring, and the call takes no pointer.
         check(libc::c_long::from(unsafe {
             libc::ioctl(event.as_raw_fd(), SET_OUTPUT as _, self.event.as_raw_fd())
@@ -241,16 +245,13 @@ impl SwitchRing {
         /// `PERF_EVENT_IOC_SET_FILTER`, with a pointer of 64 bits.
         const SET_FILTER: u64 = 0x4008_2406;
         let filter = std::ffi::CString::new(filter)?;
-        self.add_tracepoint(number, cpu)?;
-        let Some(event) = self.also.last() else { return Ok(()) };
+        let event = open_tracepoint(number, cpu)?;
+        // Before it has a ring to write to.
         // SAFETY: own-buffer: a zero-terminated string; kernel-checks.
-        let set = check(libc::c_long::from(unsafe {
+        check(libc::c_long::from(unsafe {
             libc::ioctl(event.as_raw_fd(), SET_FILTER as _, filter.as_ptr())
-        }));
-        if set.is_err() {
-            self.also.pop();
-        }
-        set.map(drop)
+        }))?;
+        self.write_here(event)
     }
 
     /// How many tracepoints write into this ring.
