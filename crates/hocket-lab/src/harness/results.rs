@@ -551,7 +551,7 @@ mod tests {
         results.rows.insert(0, count);
         let plots = crate::harness::standard_plots(&results);
         let crate::harness::Plot::Bars { title, bars, .. } = &plots[0] else { panic!("{plots:?}") };
-        assert_eq!((title.as_str(), bars.len()), ("Median time of each variant", 2), "{plots:?}");
+        assert_eq!((title.as_str(), bars.len()), ("Median time of each variant", 3), "{plots:?}");
         // Of equal ones, the first.
         results.rows.retain(|row| row.variant == "a");
         let plots = crate::harness::standard_plots(&results);
