@@ -7,8 +7,8 @@
    ends earlier plays in a loop, because silence would be no load. Meanwhile `cyclictest` wakes up once per period with the
    priority of the server's clients. The table shows how many blocks were late or skipped, by cause and by whose fault, and
    how many of the loop's wake-ups came later than a block can begin: the deadline less the median block time. The loop
-   leaves out the periods that have passed, and a session plays them all. So two pairs of counts are compared: the
-   stretches of misses without a block in time between them with the loop's late wake-ups, and the misses with the
+   counts one late wake-up for all periods that pass meanwhile, and a session each late block and each skipped period. So two
+   pairs of counts are compared: the stretches of misses without a block in time between them with the loop's late wake-ups, and the misses with the
    periods that the loop would have begun too late, had it made up for each.
 2. CPU time of the program while the server's transport stands still, and with it the song: from when the engine rests.
    Beside it that of `jack_thru`, a client that only copies two ports.

@@ -46,7 +46,8 @@ impl Scene {
         limits.extend(readings[0].limit());
         let (switches, gaps) = Default::default();
         let places = Places::of(crew.tids().map(ThreadId::number));
-        let is_loose = roams_on(crew).len() > 1;
+        let seat = crew.members[0].cpu;
+        let is_loose = roams_on(crew).iter().any(|cpu| Some(*cpu) != seat);
         Scene { watch, switches, places, is_loose, gaps, readings, limits }
     }
 
