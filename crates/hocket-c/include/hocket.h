@@ -2818,8 +2818,8 @@ hocket_status hocket_engine_explain(const struct hocket_engine *engine,
 // with one line for each thing that it cannot see here. It needs `settings.explain_late`, and a leader that
 // has entered.
 //
-// Thread: any but the leader; `each` runs on the calling thread. Cost: two system calls and locked memory
-// for each CPU.
+// Thread: any but the leader; `each` runs on the calling thread. Cost: some system calls and
+// locked memory for each CPU.
 //
 // # Safety
 // P, H, C.

@@ -59,6 +59,8 @@ pub struct Gap {
 }
 
 /// A thread was made ready to run.
+///
+/// A kernel may leave some out. Linux 6.18 was seen to lose all that interrupts do on one idle CPU, for hours (docs/live.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Wake {
     /// CLOCK_MONOTONIC.

@@ -121,7 +121,8 @@ impl Blame {
             let explained = self.explained.range(blocks_of(incident)).next_back();
             let explained = explained.map(|(_, explained)| explained);
             *looks += 1;
-            let is_known = explained.is_some() || self.gaps.contains_key(&first_of(incident));
+            let gap = behind_gap(incident).and_then(|block| self.gaps.get(&block));
+            let is_known = explained.is_some() || gap.is_some();
             if !is_known && is_explained_later(incident) && *looks < PATIENCE && !ends {
                 break;
             }
@@ -184,11 +185,11 @@ fn is_explained_later(incident: &Incident) -> bool {
     matches!(incident, Incident::Miss(_)) || !blocks_of(incident).is_empty()
 }
 
-/// The block behind a gap; of an xrun none that there is.
-fn first_of(incident: &Incident) -> u64 {
+/// The block in time that came after periods without one.
+fn behind_gap(incident: &Incident) -> Option<u64> {
     match incident {
-        Incident::Miss(miss) if miss.late_ns == 0 => miss.first,
-        _ => u64::MAX,
+        Incident::Miss(miss) if miss.late_ns == 0 => Some(miss.first),
+        _ => None,
     }
 }
 
