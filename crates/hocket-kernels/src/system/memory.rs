@@ -45,10 +45,11 @@ pub struct FileMapping {
 }
 
 impl FileMapping {
-    /// Of a file that has these contents, keeps them, and stays as long.
-    pub fn of(file: OwnedFd, contents: &[u8]) -> FileMapping {
-        let firsts = contents.iter().step_by(pages::page_bytes());
-        FileMapping { file, bytes: contents.len(), sum: firsts.map(|byte| u64::from(*byte)).sum() }
+    /// Of a file that has this piece of whole pages so many times, keeps it, and stays as long.
+    pub fn of(file: OwnedFd, piece: &[u8], times: usize) -> FileMapping {
+        let firsts = piece.iter().step_by(pages::page_bytes());
+        let sum = times as u64 * firsts.map(|byte| u64::from(*byte)).sum::<u64>();
+        FileMapping { file, bytes: times * piece.len(), sum }
     }
 }
 
@@ -300,11 +301,11 @@ mod tests {
         let contents: Vec<u8> = (0..64 << 10).map(|at| (at / 1024) as u8).collect();
         let file = || {
             let mut file = tempfile::tempfile().unwrap();
-            file.write_all(&contents).unwrap();
+            file.write_all(&contents.repeat(3)).unwrap();
             OwnedFd::from(file)
         };
-        all_right(FileMapping::of(file(), &contents), 20);
-        let mut other = FileMapping::of(file(), &contents);
+        all_right(FileMapping::of(file(), &contents, 3), 20);
+        let mut other = FileMapping::of(file(), &contents, 3);
         other.sum += 1;
         assert_eq!(other.run(3).unwrap().right, 0);
     }

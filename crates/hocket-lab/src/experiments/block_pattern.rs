@@ -115,7 +115,7 @@ impl Experiment for BlockPattern {
             value,
             unit: "ms",
             metric,
-            variant: None,
+            variant: Some("thesis reader"),
             definition: "Time of a block of the imitation, one thread reading a file beside it. No unit is printed; with a block \
                          a millisecond it must be ms.",
             differs: Some(

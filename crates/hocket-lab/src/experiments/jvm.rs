@@ -14,8 +14,8 @@ use super::drawing::{THREADS, VIEW};
 use super::guest::{CPU_TIME, DRAW_CPU_TIME, INVOLUNTARY, OVERHEAD, TIME, VOLUNTARY};
 use crate::guest::tools::{self, Jdk};
 use crate::harness::{
-    About, Better, Design, Experiment, Fault, Historic, Host, Metric, NotMeasurable, Opened,
-    Parameter, Results, Section, Sentence, Size,
+    About, Better, Design, Experiment, Fault, Historic, Host, Metric, Nearest, NotMeasurable,
+    Opened, Parameter, Results, Section, Sentence, Size,
 };
 use troupe::Troupe;
 
@@ -183,6 +183,10 @@ impl Experiment for Jvm {
 
     fn historic(&self) -> Vec<Historic> {
         then::all()
+    }
+
+    fn nearest(&self, old: &Historic) -> Vec<Nearest> {
+        then::nearest(old)
     }
 }
 

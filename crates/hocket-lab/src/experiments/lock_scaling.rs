@@ -6,8 +6,8 @@ use super::drawing::{CPU_TIME, Drawing, RETRIES, SWITCHES, THREADS, TIME, VIEW};
 use super::words::series;
 use crate::harness::{
     About, Axis, Better, Contrast, Design, Experiment, Historic, Host, Mark, Metric, NamedRatio,
-    NotMeasurable, Opened, Parameter, Plot, Results, Rounds, Section, Sentence, Size, Variant,
-    ratios_sentence,
+    Nearest, NotMeasurable, Opened, Parameter, Plot, Results, Rounds, Section, Sentence, Size,
+    Variant, ratios_sentence,
 };
 
 /// See [`About`].
@@ -125,6 +125,16 @@ impl Experiment for LockScaling {
 
     fn historic(&self) -> Vec<Historic> {
         HISTORIC.to_vec()
+    }
+
+    /// 512 threads against 2, and on one CPU against all. Growth and speed-up are computed, so no row holds them.
+    fn nearest(&self, old: &Historic) -> Vec<Nearest> {
+        let variant = old.variant.unwrap_or_default();
+        let few = variant.replace("512-", "2-");
+        vec![match old.unit {
+            "times" => Nearest::ratio(TIME.name, format!("{variant} {ONE_CPU}"), variant),
+            _ => Nearest::ratio(CPU_TIME.name, variant, few),
+        }]
     }
 }
 
@@ -256,7 +266,7 @@ const NO_BASELINE: &str = "The text does not say against how many threads; here 
                            the start of 512 threads.";
 const SCALING: &str =
     "The scaling factor of two CPUs, which falls from almost 2 to this towards 512 threads.";
-const OF_MANY: &str = "The factor of 512 threads on two CPUs; `speed-up` is that of two threads.";
+const OF_MANY: &str = "The factor of Java's threads on two CPUs; today's is that of all CPUs here.";
 
 static HISTORIC: [Historic; 4] = [
     then("synchronized method", "cpu-time-growth", 20.0, "%", "one-lock 512-threads"),

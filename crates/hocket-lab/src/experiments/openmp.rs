@@ -13,8 +13,8 @@ use super::guest::{
 };
 use crate::guest::{Stage, Turn, tools};
 use crate::harness::{
-    About, Check, Design, Experiment, Fault, Historic, Host, NotMeasurable, Opened, Parameter,
-    Results, Rounds, Sample, Section, Sentence, Size, Variant,
+    About, Check, Design, Experiment, Fault, Historic, Host, Nearest, NotMeasurable, Opened,
+    Parameter, Results, Rounds, Sample, Section, Sentence, Size, Variant,
 };
 
 mod told;
@@ -136,6 +136,10 @@ impl Experiment for OpenMp {
 
     fn historic(&self) -> Vec<Historic> {
         told::historic()
+    }
+
+    fn nearest(&self, old: &Historic) -> Vec<Nearest> {
+        told::nearest(old)
     }
 }
 

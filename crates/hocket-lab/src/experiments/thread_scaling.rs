@@ -10,8 +10,8 @@ use super::drawing::{CPU_TIME, Drawing, LONG, SWITCHES, THREADS, TIME, VIEW};
 use super::words::series;
 use crate::harness::{
     About, Axis, Better, Check, Contrast, ContrastResult, Design, Experiment, Fault, Historic,
-    Host, Mark, Metric, NamedRatio, NotMeasurable, Opened, Parameter, Plot, Results, Rounds,
-    Sample, Section, Sentence, Size, Variant, ratios_sentence,
+    Host, Mark, Metric, NamedRatio, Nearest, NotMeasurable, Opened, Parameter, Plot, Results,
+    Rounds, Sample, Section, Sentence, Size, Variant, ratios_sentence,
 };
 
 /// See [`About`].
@@ -156,6 +156,12 @@ impl Experiment for ThreadScaling {
 
     fn historic(&self) -> Vec<Historic> {
         HISTORIC.to_vec()
+    }
+
+    /// What the third thread is worth, where two CPUs have threads that are blocked for a quarter of their time.
+    fn nearest(&self, _: &Historic) -> Vec<Nearest> {
+        let blocked = blocked(BlockingShare::ALL[1]);
+        vec![Nearest::ratio("piece", name(&blocked, 3), name(&blocked, 2))]
     }
 }
 

@@ -269,13 +269,16 @@ pub struct Historic {
 }
 
 /// A figure of today that is near to an old one, and yet another. Where the old figure is a change in per cent or a ratio
-/// and the metric is neither, this is the change of the metric from what the design compares the variant with.
+/// and the metric is neither, this is the change of the metric from another variant: the one that is named, or else what
+/// the design compares the variant with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Nearest {
     /// Which figure.
     pub metric: &'static str,
     /// Of which variant.
     pub variant: String,
+    /// From which variant, where the design does not say it. An old figure in times is then such a ratio.
+    pub from: Option<String>,
     /// What else differs, if it only serves machines that lack the nearer ones; in words that follow a figure.
     pub instead: Option<&'static str>,
 }
@@ -283,7 +286,16 @@ pub struct Nearest {
 impl Nearest {
     /// The figure of a variant.
     pub fn of(metric: &'static str, variant: impl Into<String>) -> Nearest {
-        Nearest { metric, variant: variant.into(), instead: None }
+        Nearest { metric, variant: variant.into(), from: None, instead: None }
+    }
+
+    /// The figure of a variant divided by that of another one.
+    pub fn ratio(
+        metric: &'static str,
+        variant: impl Into<String>,
+        from: impl Into<String>,
+    ) -> Nearest {
+        Nearest { from: Some(from.into()), ..Nearest::of(metric, variant) }
     }
 
     /// One for machines without the nearer ones.

@@ -22,7 +22,7 @@ mod standalone;
 
 use maud::{Markup, html};
 
-pub(crate) use forest::{Ratio, drawn as forest};
+pub(crate) use forest::{Firm, Ratio, drawn as forest};
 pub(crate) use heat::css as heat_css;
 pub(crate) use ridges::{Ridge, drawn as ridges};
 pub(crate) use timeline::{Stretch, Timeline};

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::nearest::{Today, nearest};
+use super::plots::Firm;
 use super::{Flagged, VariantTable, figures};
 use crate::experiments::find;
 use crate::harness::{
@@ -131,6 +132,18 @@ impl<'a> Chapter<'a> {
     pub fn found(&self) -> impl Iterator<Item = &Sentence> {
         let shown = self.sentences.iter().filter(|sentence| sentence.standing == Standing::Shown);
         shown.filter(|sentence| self.holds_at_once(sentence))
+    }
+
+    /// How firm each of its ratios stands where all of them are looked at.
+    pub(super) fn firm(&self) -> impl Iterator<Item = (&ContrastResult, Firm)> {
+        let firm =
+            |(contrast, at_once): (&ContrastResult, &bool)| match (contrast.is_shown(), at_once) {
+                (_, true) => Firm::Shown,
+                (true, false) => Firm::Alone,
+                (false, false) => Firm::No,
+            };
+        let both = self.contrasts.iter().zip(&self.shown_at_once);
+        both.map(move |pair| (pair.0, firm(pair)))
     }
 
     fn holds_at_once(&self, sentence: &Sentence) -> bool {

@@ -1,17 +1,20 @@
 //! What is compared with what, in as few words as tell it.
 
-use super::plots::Ratio;
+use super::plots::{Firm, Ratio};
 use crate::harness::ContrastResult;
 
 /// The ratios of interest as rows of a picture: what two names share is said once, and where several
 /// rows share it and the reference, once above them.
-pub(super) fn ratios(contrasts: &[ContrastResult]) -> Vec<Ratio> {
-    let several = contrasts.windows(2).any(|pair| pair[0].metric != pair[1].metric);
+pub(super) fn ratios<'a>(
+    contrasts: impl Iterator<Item = (&'a ContrastResult, Firm)>,
+) -> Vec<Ratio> {
+    let contrasts: Vec<_> = contrasts.collect();
+    let several = contrasts.windows(2).any(|pair| pair[0].0.metric != pair[1].0.metric);
     let named: Vec<(Ratio, Names)> = contrasts
         .iter()
-        .filter_map(|contrast| {
+        .filter_map(|(contrast, firm)| {
             let names = Names::of(contrast, several);
-            Some((ratio(contrast, &names)?, names))
+            Some((ratio(contrast, *firm, &names)?, names))
         })
         .collect();
     let mut heads: Vec<String> = Vec::new();
@@ -34,14 +37,14 @@ pub(super) fn ratios(contrasts: &[ContrastResult]) -> Vec<Ratio> {
     grouped.into_iter().map(|(_, ratio)| ratio).collect()
 }
 
-fn ratio(contrast: &ContrastResult, names: &Names) -> Option<Ratio> {
+fn ratio(contrast: &ContrastResult, firm: Firm, names: &Names) -> Option<Ratio> {
     Some(Ratio {
         label: super::tables::compared(contrast),
         name: names.alone(),
         group: String::new(),
         ratio: contrast.estimate()?,
         floor: contrast.floor,
-        shown: contrast.is_shown(),
+        firm,
     })
 }
 
@@ -112,12 +115,16 @@ mod tests {
         }
     }
 
+    fn named(contrasts: &[ContrastResult]) -> Vec<Ratio> {
+        ratios(contrasts.iter().map(|contrast| (contrast, Firm::No)))
+    }
+
     #[test]
     fn what_is_shared_is_said_once() {
-        let one = ratios(&[contrast("biquads cpu0 busy", "biquads cpu0 alone", "time")]);
+        let one = named(&[contrast("biquads cpu0 busy", "biquads cpu0 alone", "time")]);
         assert_eq!(one[0].name, "biquads cpu0: busy against alone");
         assert_eq!(one[0].label, "time: biquads cpu0 busy against biquads cpu0 alone");
-        let longer = ratios(&[contrast("a b", "a", "time")]);
+        let longer = named(&[contrast("a b", "a", "time")]);
         assert_eq!(longer[0].name, "a b against a");
     }
 
@@ -128,7 +135,7 @@ mod tests {
             let place = name.rsplit(' ').next().unwrap();
             contrast(name, &format!("mutex {place}"), "passes")
         };
-        let rows = ratios(&all.iter().map(of).collect::<Vec<_>>());
+        let rows = named(&all.iter().map(of).collect::<Vec<_>>());
         let said: Vec<_> = rows.iter().map(|r| (r.group.as_str(), r.name.as_str())).collect();
         assert_eq!(said[1], ("far, against mutex", "ticket"));
         assert_eq!(said[2], ("near, against mutex", "atomic"));

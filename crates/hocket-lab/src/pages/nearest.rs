@@ -20,6 +20,7 @@ pub struct Today {
 }
 
 const RATIO: &str = "ratio";
+const TIMES: &str = "times";
 
 impl Today {
     /// The figure with its interval; a ratio as a change: `+1.4 % [+0.9, +1.9]`.
@@ -48,15 +49,27 @@ pub(super) fn nearest(results: &Results, then: &Historic) -> Vec<Today> {
 
 fn today(results: &Results, then: &Historic, one: &Nearest) -> Option<Today> {
     let (_, unit) = results.metrics().into_iter().find(|(name, _)| name == one.metric)?;
-    let is_relative = ["%", "", "times"].contains(&then.unit);
+    let is_relative = ["%", "", TIMES].contains(&then.unit);
     let compares = is_relative && conversion(&unit, then.unit).is_none();
-    let ratio = if compares { against(results, one) } else { None };
+    let ratio = match &one.from {
+        Some(from) => return divided(results, then, one, from),
+        None if compares => against(results, one),
+        None => None,
+    };
     let itself = || {
         let figure = results.estimate(&one.variant, one.metric)?;
         let what = format!("{} of {}", one.metric, one.variant);
         Some(Today { what, figure, unit, instead: one.instead })
     };
     ratio.or_else(itself)
+}
+
+/// The ratio of two variants, as the old figure is told: in times, or as a change.
+fn divided(results: &Results, then: &Historic, one: &Nearest, from: &str) -> Option<Today> {
+    let figure = results.judged(from, &one.variant, one.metric).estimate()?;
+    let unit = if then.unit == TIMES { TIMES } else { RATIO };
+    let what = format!("{} of {} against {from}", one.metric, one.variant);
+    Some(Today { what, figure, unit: unit.into(), instead: one.instead })
 }
 
 /// The ratio of the variant to what the design compares it with.

@@ -37,7 +37,7 @@ fn of_chapter(lab: &Lab<'_>, chapter: &Chapter<'_>, taken: &mut BTreeSet<String>
         .into_iter()
         .filter_map(|plot| Some((plots::drawn(plot)?, caption(lab, chapter, Some(plot)))))
         .collect();
-    let ratios = compared::ratios(&chapter.contrasts);
+    let ratios = compared::ratios(chapter.firm());
     if !ratios.is_empty() {
         drawn.push((plots::forest(COMPARED, &ratios), caption(lab, chapter, None)));
     }

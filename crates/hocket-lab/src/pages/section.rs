@@ -93,7 +93,7 @@ pub(super) const COMPARED: &str = "What is compared, paired round by round";
 
 /// Ratios of interest as a picture and, in full, as a table.
 fn contrasts(lab: &Lab<'_>, chapter: &Chapter<'_>) -> Markup {
-    let ratios = compared::ratios(&chapter.contrasts);
+    let ratios = compared::ratios(chapter.firm());
     html! {
         @if !ratios.is_empty() {
             (plots::forest(COMPARED, &ratios).figure(&source(lab, chapter)))

@@ -1,5 +1,6 @@
 //! What a page and a terminal say in tables.
 
+use super::plots::Firm;
 use super::summary::class;
 use super::{Chapter, Over, ThenNow, VariantFigure, VariantTable};
 use crate::harness::{ContrastResult, Standing};
@@ -34,19 +35,23 @@ fn variant(row: &VariantFigure) -> Vec<String> {
 /// Every ratio of interest with and without the disturbed rounds.
 pub(super) fn contrasts(chapter: &Chapter<'_>) -> Table {
     let heads = ["compared", "all rounds", "undisturbed", "twice the same", "verdict"];
-    let looks = chapter.contrasts.iter().map(|contrast| class(contrast.standing)).collect();
-    Table { looks, ..Table::new(heads, chapter.contrasts.iter().map(contrast).collect()) }
+    let look = |(contrast, firm): (&ContrastResult, Firm)| match firm {
+        Firm::Alone => class(Standing::NotShown),
+        _ => class(contrast.standing),
+    };
+    let looks = chapter.firm().map(look).collect();
+    Table { looks, ..Table::new(heads, chapter.firm().map(contrast).collect()) }
 }
 
 /// What is compared, both changes, the floor, and what that comes to.
-fn contrast(contrast: &ContrastResult) -> Vec<String> {
+fn contrast((contrast, firm): (&ContrastResult, Firm)) -> Vec<String> {
     let told = |c: &Option<Comparison>| match c {
         Some(c) if c.interval.is_none() => format!("{} ({} rounds)", change(c.ratio), c.rounds),
         Some(c) => changed(c),
         None => NONE.into(),
     };
     let standing = match contrast.standing {
-        Standing::Shown => "shown",
+        Standing::Shown => firm.unless_shown().unwrap_or("shown"),
         Standing::NotShown => "no difference shown",
         Standing::NotMeasurable => "not measurable here",
         Standing::Failed => "wrong result",

@@ -3,7 +3,7 @@
 use super::analysis::{Analysis, Judgement, Measured};
 use crate::harness::Estimate;
 use crate::numbers::of;
-use crate::page_parts::plots::{self, Drawn, Ratio, Ridge};
+use crate::page_parts::plots::{self, Drawn, Firm, Ratio, Ridge};
 use crate::stats::Summary;
 
 /// When the outputs were ready, and below them how late the bare wake-up loop was: both count from the planned start,
@@ -49,7 +49,10 @@ pub(super) fn changes(analysis: &Analysis) -> Option<Drawn> {
             group: String::new(),
             ratio: Estimate { value: typical.comparison.ratio, low: ends.0, high: ends.1 },
             floor: analysis.floor.map(f64::exp_m1),
-            shown: analysis.judgement(row).is_some_and(Judgement::is_shown),
+            firm: match analysis.judgement(row).is_some_and(Judgement::is_shown) {
+                true => Firm::Shown,
+                false => Firm::No,
+            },
         })
     });
     let ratios: Vec<Ratio> = ratios.collect();

@@ -13,6 +13,7 @@ fn the_next_start_removes_every_kind_of_folder_of_a_killed_run() {
         "hocket-preview-",
         "hocket-lab-files-",
         "hocket-lab-kernel-",
+        "hocket-guest-",
     ];
     for kind in kinds {
         std::fs::create_dir(at(&format!("{kind}1234-0"))).unwrap();

@@ -1,21 +1,22 @@
 //! What the study printed, and what differs from today's figures. Its ratios stand in the verdicts, case by case.
 
+use super::design::{MOST, name};
 use super::{BASE_THREADS, KERNEL_THREADS};
 use crate::experiments::guest::{DRAW_CPU_TIME, TIME};
-use crate::harness::Historic;
+use crate::harness::{Historic, Nearest};
 
 const SOURCE: &str =
     "study of 2006 on scaling Java threads (Sun HotSpot 1.5, Windows XP Professional 32 bit)";
 
-const RATIO: &str =
-    "The study prints no time, only this ratio; today's stands in the verdict of its case.";
-const OF_CPU_TIME: &str = "The study does not say against how many threads; the verdict of case 9 compares 512 with as many as \
-                           there are CPUs.";
+const RATIO: &str = "The study prints no time, only this ratio, and its machine had two CPUs.";
+const OF_CPU_TIME: &str =
+    "The study does not say against how many threads; today's are 512 against 2.";
 const WINDOWS: &str = "Windows' base priorities count upwards from 1 to 31; nice values count downwards from 19 to -20.";
 const BOUNDED: &str = "`start` stops long before any limit; `thread-limit` reads the limits.";
 const ADVANTAGE: &str =
-    "Against `pixel-locks`; today's difference stands in the verdict of case 9.";
-const OF_MANY: &str = "The factor of two CPUs over one, towards 512 threads; the verdict of case 9 has that of all CPUs here.";
+    "The study prints what is saved, of very many threads; today's is the change with 512.";
+const OF_MANY: &str =
+    "The factor of two CPUs over one, towards 512 threads; today's is that of all CPUs here.";
 
 /// In the order of the study's cases.
 pub(super) fn all() -> Vec<Historic> {
@@ -25,7 +26,7 @@ pub(super) fn all() -> Vec<Historic> {
             variant: Some("start platform"),
             ..printed("case 2: threads of the JVM itself", 13.0, "", BASE_THREADS, BASE, None)
         },
-        printed("case 2: most threads", 7146.0, "", KERNEL_THREADS, MOST, Some(BOUNDED)),
+        printed("case 2: most threads", 7146.0, "", KERNEL_THREADS, UNTIL, Some(BOUNDED)),
     ];
     all.extend(BASE_PRIORITIES.iter().flat_map(|(lowest, highest, range)| {
         let of = |label, value, metric| {
@@ -66,10 +67,52 @@ pub(super) fn all() -> Vec<Historic> {
     all
 }
 
+/// What of today is nearest: two threads, as in the study, and the ratio that it formed.
+pub(super) fn nearest(old: &Historic) -> Vec<Nearest> {
+    let picture = |writing: &str, threads| name::picture("platform", writing, threads);
+    let of = |metric, variant, from| vec![Nearest::ratio(metric, variant, from)];
+    let growth = |lock: &str| of(DRAW_CPU_TIME.name, picture(lock, MOST), picture(lock, 2));
+    match old.label {
+        "case 1: two threads on two CPUs" => {
+            of(TIME.name, picture("unlocked", 1), picture("unlocked", 2))
+        }
+        "case 8: 512 threads against few" => {
+            of(TIME.name, picture("unlocked", MOST), picture("unlocked", 2))
+        }
+        "case 9: synchronized method" => growth("synchronized"),
+        "case 9: a lock for each pixel" => growth("pixel-locks"),
+        "case 9: with an AtomicInteger" => growth("pixel-locks-atomic"),
+        "case 9: the same, 512 threads" => {
+            let on_one = name::on_one("platform", "pixel-locks", MOST);
+            of(TIME.name, on_one, picture("pixel-locks", MOST))
+        }
+        "case 9: advantage of it" => {
+            let locked = picture("pixel-locks", MOST);
+            of(DRAW_CPU_TIME.name, picture("pixel-locks-atomic", MOST), locked)
+        }
+        "case 10: JOMP against own threads" => {
+            of(TIME.name, name::picture("fork-join", "unlocked", 2), picture("unlocked", 2))
+        }
+        priorities => nice_value(old.metric, priorities).into_iter().collect(),
+    }
+}
+
+/// Nice values stand beside base priorities, class by class.
+fn nice_value(metric: &'static str, label: &str) -> Option<Nearest> {
+    let (cases, rest) = label.split_once(": ")?;
+    let (class, _) = rest.split_once(", ")?;
+    let variant = match cases {
+        "case 3 and 4" => "priorities".into(),
+        "case 4" => format!("class {}", class.replace(' ', "-")),
+        _ => return None,
+    };
+    Some(Nearest::of(metric, variant))
+}
+
 const SPEED_UP: &str = "Time of one thread divided by that of two, on two CPUs.";
 const BASE: &str =
     "Threads of the JVM before the program starts one of its own, with that of `main`.";
-const MOST: &str = "Threads until each further one led to an out-of-memory exception.";
+const UNTIL: &str = "Threads until each further one led to an out-of-memory exception.";
 const SAME: &str =
     "Time of 512 threads without locks against that of two: no difference was found.";
 const GROWTH: &str = "Growth of the CPU time of a picture up to 512 threads, two CPUs.";

@@ -174,11 +174,15 @@ impl Of<'_> {
             let (first, last) = (values.first()?, values.last()?);
             Some(format!("{nice}: {first} to {last}"))
         };
-        let classes: Option<Vec<String>> = CLASSES.into_iter().map(class).collect();
+        let classes: Vec<String> = CLASSES.into_iter().map(class).collect::<Option<_>>()?;
+        let range = |told: &String| told.split_once(": ").map(|(_, range)| range.to_owned());
+        let is_one = classes.windows(2).all(|two| range(&two[0]) == range(&two[1]));
+        let alike =
+            if is_one { " (the same in each: the JVM sets them as absolute values)" } else { "" };
         let text = format!(
             "case 4, nice values of Java's priorities 1 and 10 by that of the process (2006: each class of processes moves \
-             the range): {}",
-            classes?.join("; ")
+             the range): {}{alike}",
+            classes.join("; ")
         );
         Some(Sentence::fact(text))
     }

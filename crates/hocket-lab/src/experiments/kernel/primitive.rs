@@ -61,6 +61,8 @@ const LARGE_KIB: usize = 8192;
 const LINE: usize = 64;
 /// KiB that are mapped.
 pub(super) const MAPPED_KIB: [&[usize]; 2] = [&[64, 1024], &[64, 1024, 8192]];
+/// Files are written in pieces: memory that this process used once may stay its own, and each later fork would copy its pages.
+const PIECE_KIB: usize = 64;
 
 /// One of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -255,10 +257,11 @@ impl Primitive {
             P::Ring { processes, kib } => Box::new(Ring::of(processes, kib << 10)),
             P::Map(kib) => Box::new(Mapping::of(kib << 10)),
             P::MapFile(kib) => {
-                let contents: Vec<u8> = (0..kib << 10).map(|at| (at >> 10) as u8).collect();
-                let file = nameless(site.folder()?, &contents);
+                let piece: Vec<u8> = (0..PIECE_KIB << 10).map(|at| (at >> 10) as u8).collect();
+                let pieces = kib / PIECE_KIB;
+                let file = nameless(site.folder()?, &piece, pieces);
                 let file = file.map_err(|error| Fault(self.hint(site, &error.to_string())))?;
-                Box::new(FileMapping::of(file, &contents))
+                Box::new(FileMapping::of(file, &piece, pieces))
             }
             P::PageFault => Box::new(PageFault::new()),
             P::FilesMade(bytes) => {
@@ -376,10 +379,10 @@ impl Site {
     }
 }
 
-/// A file with these contents that is gone when it is closed, also where the process is killed.
-fn nameless(folder: &Path, contents: &[u8]) -> std::io::Result<OwnedFd> {
+/// A file with so many of these pieces that is gone when it is closed, also where the process is killed.
+fn nameless(folder: &Path, piece: &[u8], pieces: usize) -> std::io::Result<OwnedFd> {
     let mut file = tempfile::tempfile_in(folder)?;
-    file.write_all(contents)?;
+    (0..pieces).try_for_each(|_| file.write_all(piece))?;
     Ok(file.into())
 }
 

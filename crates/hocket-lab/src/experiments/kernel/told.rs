@@ -387,7 +387,7 @@ const fn of_table_1(
 
 /// What a change of the latency is called in the text, in per cent: the operations are those of the variants, the
 /// conditions are not. Then the times of table 1.
-pub(super) static HISTORIC: [Historic; 18] = [
+pub(super) static HISTORIC: [Historic; 19] = [
     of_2003("pipe latency, 2003", -1.0, "pipe both-seats", SEATS),
     of_2003("fork and exit, 2003", -4.0, "fork-exit both-seats", SEATS),
     of_2003("fork and execve, 2003", -6.0, "fork-exec both-seats", PROGRAM),
@@ -406,6 +406,13 @@ pub(super) static HISTORIC: [Historic; 18] = [
         Some(ANOTHER_FILE),
     ),
     of_table_1("table 1, select on 10 files", 5.41, "select-10 alone", ONE_CALL, Some(NONE_READY)),
+    of_table_1(
+        "table 1, select on 10 TCP connections",
+        5.69,
+        "select-10 alone",
+        ONE_CALL,
+        Some("Here it is asked of 10 ends of pipes, and one of them can be read."),
+    ),
     of_table_1("table 1, signal handler, install", 1.56, "signal-install alone", ONE_CALL, None),
     of_table_1(
         "table 1, signal handler, overhead",

@@ -4,7 +4,7 @@ use super::{OWN, WAITS};
 use crate::experiments::calculators::case_7;
 use crate::experiments::drawing::THREADS;
 use crate::experiments::guest::{DRAW_CPU_TIME, INVOLUNTARY, TIME, VOLUNTARY, overhead};
-use crate::harness::{Historic, NamedRatio, Results, Sentence, ratios_sentence};
+use crate::harness::{Historic, NamedRatio, Nearest, Results, Sentence, ratios_sentence};
 
 /// The most threads of the study.
 const MOST: usize = THREADS[THREADS.len() - 1];
@@ -180,7 +180,17 @@ pub(super) fn historic() -> Vec<Historic> {
     ]
 }
 
-const RATIO: &str = "The study prints no time, only this ratio, of Java threads; today's stands in the verdict of its case.";
+const RATIO: &str = "The study prints no time, only this ratio, of Java threads on two CPUs.";
+
+/// What of today is nearest: two threads, as in the study, and the ratio that it formed.
+pub(super) fn nearest(old: &Historic) -> Vec<Nearest> {
+    let (variant, from) = match old.label {
+        "case 1: two threads on two CPUs" => (free("static", 1), free("static", 2)),
+        "case 8: 512 threads against few" => (free("static", MOST), free("static", 2)),
+        _ => (free("static", 2), free(OWN, 2)),
+    };
+    vec![Nearest::ratio(TIME.name, variant, from)]
+}
 
 #[cfg(test)]
 mod tests {

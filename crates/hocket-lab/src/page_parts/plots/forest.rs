@@ -23,7 +23,35 @@ pub(crate) struct Ratio {
     /// The smallest difference that the run can show, as a ratio minus one.
     pub floor: Option<f64>,
     /// Whether it stands.
-    pub shown: bool,
+    pub firm: Firm,
+}
+
+/// How firm a ratio stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Firm {
+    /// Shown, also if all ratios of the picture are to hold at once.
+    Shown,
+    /// Shown only where nobody looks at the others.
+    Alone,
+    /// No difference is shown.
+    No,
+}
+
+impl Ratio {
+    fn is_faint(&self) -> bool {
+        self.firm != Firm::Shown
+    }
+}
+
+impl Firm {
+    /// What stands beside a ratio that is not shown.
+    pub(crate) fn unless_shown(self) -> Option<&'static str> {
+        match self {
+            Firm::Shown => None,
+            Firm::Alone => Some("shown alone, not among all"),
+            Firm::No => Some("no difference shown"),
+        }
+    }
 }
 
 pub(crate) fn drawn(title: &str, ratios: &[Ratio]) -> Drawn {
@@ -42,7 +70,7 @@ pub(crate) fn drawn(title: &str, ratios: &[Ratio]) -> Drawn {
     };
     let legend = vec![
         Key::mark("dot", 0, "shown"),
-        Key::mark("dot faint", 0, "no difference shown"),
+        Key::mark("dot faint", 0, "not shown"),
         Key::mark("floor", 5, "what the same thing twice differs by"),
     ];
     Drawn {
@@ -63,9 +91,9 @@ fn rows(ratios: &[Ratio]) -> (Vec<RowOf>, Vec<Option<&Ratio>>) {
             rows.push(RowOf::heading(group));
             ratio_of.push(None);
         }
-        let note =
-            if ratio.shown { change(ratio.ratio.value) } else { "no difference shown".into() };
-        rows.push(RowOf { faint: !ratio.shown, ..RowOf::new(&ratio.name, note) });
+        let note = ratio.firm.unless_shown();
+        let note = note.map_or_else(|| change(ratio.ratio.value), String::from);
+        rows.push(RowOf { faint: ratio.is_faint(), ..RowOf::new(&ratio.name, note) });
         ratio_of.push(Some(ratio));
     }
     (rows, ratio_of)
@@ -79,7 +107,7 @@ fn mark(ratio: &Ratio, track: &Track<'_>) -> Markup {
     let floor =
         ratio.floor.and_then(|floor| track.x(1.0 / (1.0 + floor)).zip(track.x(1.0 + floor)));
     html! {
-        g.faint[!ratio.shown] {
+        g.faint[ratio.is_faint()] {
             (hover(&words(ratio)))
             @if let Some((from, to)) = floor {
                 rect class="floor" x=(px(from)) y=(px(track.y - track.half)) width=(px(to - from)) height=(px(2.0 * track.half)) {}
@@ -94,7 +122,7 @@ fn words(ratio: &Ratio) -> String {
     let range = ratio.ratio.low.zip(ratio.ratio.high);
     let range =
         range.map_or(String::new(), |(low, high)| format!(" [{}, {}]", digits(low), digits(high)));
-    let verdict = if ratio.shown { "" } else { ": no difference shown" };
+    let verdict = ratio.firm.unless_shown().map_or(String::new(), |words| format!(": {words}"));
     format!("{}: {}{range} times{verdict}", ratio.label, digits(ratio.ratio.value))
 }
 
