@@ -64,7 +64,7 @@ pub use preloader::Preloader;
 pub use reader::StreamReader;
 pub use record::{
     Recorder, RecorderSettings, Silence, Take, TakeFormat, TakeInput, TakeReport, TakeSettings,
-    TakeStatus,
+    TakeStatus, TakeWatch,
 };
 pub use recover::{Recovery, recover};
 pub use settings::Settings;

@@ -202,6 +202,7 @@ fn a_recording_that_goes_on_is_not_recovered_and_a_stop_ends_it() {
     input.write(&[&[0.5; 512]]);
     let refused = recover(&path).unwrap_err().to_string();
     assert!(refused.contains("stop the recording first"), "{refused}");
+    let watch = take.watch();
     let take = take.finish(Duration::ZERO).unwrap_err();
     recorder.stop();
     let report = take.finish(Duration::ZERO).unwrap();
@@ -211,6 +212,7 @@ fn a_recording_that_goes_on_is_not_recovered_and_a_stop_ends_it() {
         input.write(&[&[0.5; 512]]);
     }
     assert!(input.lost_frames() > 0);
+    assert_eq!(watch.status().lost_frames, input.lost_frames());
     assert_eq!(decode(&path).unwrap().channels, [vec![0.5; 512]]);
 }
 

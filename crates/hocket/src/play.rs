@@ -24,6 +24,7 @@ mod steering;
 mod additions;
 mod strip_ports;
 mod strips;
+mod take_news;
 mod view;
 mod watcher;
 mod web;
@@ -52,7 +53,7 @@ use crate::plugin::{isolated, watched};
 use crate::profile::Known;
 use crate::render::{check_length, wanted_frames};
 use crate::restarts::Restarts;
-use crate::takes::{self, Takes, Wanted};
+use crate::takes::{self, Recording, Takes, Wanted};
 use crate::written::{Parts, wrote};
 use additions::Additions;
 use blame::Blame;
@@ -75,6 +76,7 @@ use session_log::SessionLog;
 use sound::Sound;
 use steering::{Leads, Steering, names};
 use strips::Strips;
+use take_news::TakeNews;
 use view::{Facts, View};
 use watcher::{Causes, watch};
 use web::Page;
@@ -498,7 +500,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn facts(&self, engine: &Engine, outputs: &[String]) -> Facts {
+    fn facts(&self, engine: &Engine, outputs: &[String], takes: &[Recording]) -> Facts {
         let settings = engine.settings();
         let deadline_us = settings.period().as_nanos() as f64 / 1e3;
         let format = format!(
@@ -511,6 +513,7 @@ impl Run<'_> {
             device: device.chain(self.sound.lines()).chain([format]).collect(),
             transport: self.transport.name(),
             outputs: outputs.to_vec(),
+            takes: takes.to_vec(),
         }
     }
 }
@@ -540,7 +543,8 @@ fn play(
     let (outputs, bar) = (showing.meters(&loaded.session, run.page.is_some()), showing.bar());
     let live = Arc::new(Live::new(&engine, run.length, outputs.len()));
     let causes = Causes::default();
-    let facts = run.facts(&engine, &outputs);
+    let recordings = takes.recordings();
+    let facts = run.facts(&engine, &outputs, &recordings);
     let (leads, osc, page) = (run.leads.take(), run.osc.take(), run.page.take());
     let steering = Steering::new(
         &engine,
@@ -572,7 +576,7 @@ fn play(
     let restarts = Restarts::new(engine.control());
     let caller = if device.name() == "jack" { Caller::Server } else { Caller::Clock };
     let wants_log = run.session_log.is_some();
-    let told = (Blame::new(reader, caller), run.session_log.take());
+    let told = (Blame::new(reader, caller), TakeNews::new(recordings), run.session_log.take());
     let (watched, heard, served, played) = std::thread::scope(|scope| {
         let steered = engine.control();
         let watcher =

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hocket_disk::{
-    Recorder, RecorderSettings, Take, TakeFormat, TakeInput, TakeReport, TakeSettings,
+    Recorder, RecorderSettings, Take, TakeFormat, TakeInput, TakeReport, TakeSettings, TakeWatch,
 };
 use hocket_engine::{Engine, NodeKind, Prepared};
 use hocket_media::{FileFormat, FlacEncoder, WavFormat, WavLayout};
@@ -216,6 +216,15 @@ pub(crate) struct Takes {
     left: Option<u64>,
 }
 
+/// A take that is being recorded, for those who look from beside it.
+#[derive(Debug, Clone)]
+pub(crate) struct Recording {
+    /// What is recorded, in the session's words.
+    pub(crate) name: String,
+    pub(crate) file: PathBuf,
+    pub(crate) watch: TakeWatch,
+}
+
 struct Running {
     take_of: Wanted,
     /// Of the engine's outputs.
@@ -254,6 +263,15 @@ impl Takes {
             running.push(Running { take_of: take_of.clone(), output, input, take });
         }
         Ok(Takes { recorder: Some(recorder), running, before: 0, left: frames })
+    }
+
+    /// All of them, for those who look while they are recorded.
+    pub(crate) fn recordings(&self) -> Vec<Recording> {
+        let recording = |Running { take_of, take, .. }: &Running| {
+            let (name, file) = (take_of.name.clone(), take_of.file.clone());
+            Recording { name, file, watch: take.watch() }
+        };
+        self.running.iter().map(recording).collect()
     }
 
     /// The same, but records nothing of the first `frames` frames.

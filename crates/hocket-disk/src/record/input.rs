@@ -1,5 +1,6 @@
 //! The real-time end of a take.
 
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 
@@ -81,7 +82,8 @@ pub(crate) fn try_hand(hand: &SharedHand) -> Option<MutexGuard<'_, Hand>> {
 pub struct TakeInput {
     hand: SharedHand,
     frames: u64,
-    lost_frames: u64,
+    /// Only the input adds. Relaxed: it publishes nothing.
+    lost_frames: Arc<AtomicU64>,
     memory: Vec<MemoryRange>,
 }
 
@@ -96,12 +98,22 @@ impl TakeInput {
         let (channels, chunk_frames) = shape;
         let (piece, last, silence) = (None, Some(Piece::new(0, 0)), 0);
         let hand = Hand { channels, chunk_frames, filled, empty, piece, last, silence };
-        TakeInput { hand: Arc::new(Mutex::new(hand)), frames: 0, lost_frames: 0, memory }
+        TakeInput {
+            hand: Arc::new(Mutex::new(hand)),
+            frames: 0,
+            lost_frames: Arc::default(),
+            memory,
+        }
     }
 
     /// For the recorder.
     pub(crate) fn hand(&self) -> SharedHand {
         Arc::clone(&self.hand)
+    }
+
+    /// The count of lost frames, for those who look from beside.
+    pub(crate) fn lost(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.lost_frames)
     }
 
     /// The pieces: what a caller may lock.
@@ -116,7 +128,7 @@ impl TakeInput {
 
     /// All frames so far that found no room.
     pub fn lost_frames(&self) -> u64 {
-        self.lost_frames
+        self.lost_frames.load(Relaxed)
     }
 
     /// Takes frames; returns how many found room. After the stop of the recorder none does.
@@ -161,7 +173,7 @@ impl TakeInput {
 
     /// Counts frames of which the first `at` found room.
     fn count(&mut self, frames: usize, at: usize) {
-        self.lost_frames += (frames - at) as u64;
+        self.lost_frames.store(self.lost_frames() + (frames - at) as u64, Relaxed);
         self.frames += frames as u64;
     }
 

@@ -9,4 +9,4 @@ mod recorder;
 pub use input::TakeInput;
 pub(crate) use manifest::is_interrupted;
 pub use recorder::{Recorder, RecorderSettings};
-pub use take::{Silence, Take, TakeFormat, TakeReport, TakeSettings, TakeStatus};
+pub use take::{Silence, Take, TakeFormat, TakeReport, TakeSettings, TakeStatus, TakeWatch};

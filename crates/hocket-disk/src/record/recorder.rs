@@ -100,7 +100,7 @@ impl Recorder {
             debug_assert!(made.is_ok(), "the ring is made for them");
         }
         let input = TakeInput::new((channels, chunk_frames), filled_writer, empty_reader, memory);
-        let shared = Arc::new(TakeShared::default());
+        let shared = Arc::new(TakeShared::new(input.lost()));
         let writing = Writing {
             settings: settings.clone(),
             sync_every: self.settings.sync_every,

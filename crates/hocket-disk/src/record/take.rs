@@ -1,6 +1,7 @@
 //! A take, as control threads see it.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -91,6 +92,8 @@ pub struct TakeStatus {
     pub safe_frames: u64,
     /// Frames of silence among them.
     pub silent_frames: u64,
+    /// Frames that found no room so far. The file gets silence in their place, once the disk answers.
+    pub lost_frames: u64,
     /// The take has failed, and why. The other takes go on.
     pub error: Option<String>,
     /// Since when the disk has not answered, while a write is going on.
@@ -122,14 +125,39 @@ pub struct Take {
     pub(crate) shared: Arc<TakeShared>,
 }
 
+/// Sees how a take stands, also after its end.
+#[derive(Debug, Clone)]
+pub struct TakeWatch {
+    shared: Arc<TakeShared>,
+}
+
+impl TakeWatch {
+    /// As [`Take::status`].
+    pub fn status(&self) -> TakeStatus {
+        self.shared.status()
+    }
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct TakeShared {
     pub status: Mutex<TakeStatus>,
     report: Mutex<Option<TakeReport>>,
     reported: Condvar,
+    /// What the input counts. Relaxed: it publishes nothing.
+    lost_frames: Arc<AtomicU64>,
 }
 
 impl TakeShared {
+    /// `lost_frames`: what the input counts.
+    pub fn new(lost_frames: Arc<AtomicU64>) -> TakeShared {
+        TakeShared { lost_frames, ..TakeShared::default() }
+    }
+
+    fn status(&self) -> TakeStatus {
+        let lost_frames = self.lost_frames.load(Relaxed);
+        TakeStatus { lost_frames, ..lock(&self.status).clone() }
+    }
+
     pub fn report(&self, report: TakeReport) {
         *lock(&self.report) = Some(report);
         self.reported.notify_all();
@@ -141,7 +169,12 @@ impl Take {
     ///
     /// Thread: control; never waits for the disk.
     pub fn status(&self) -> TakeStatus {
-        lock(&self.shared.status).clone()
+        self.shared.status()
+    }
+
+    /// Sees how it stands from beside its owner.
+    pub fn watch(&self) -> TakeWatch {
+        TakeWatch { shared: Arc::clone(&self.shared) }
     }
 
     /// Waits until everything is on the disk, which is after the drop of the [`TakeInput`](crate::TakeInput) or the

@@ -128,8 +128,9 @@ pub struct PlayArgs {
     /// Lets other computers reach the page, if --web has an address of a network. Nothing is encrypted.
     #[arg(long, requires = "web")]
     pub web_anywhere: bool,
-    /// Writes a line of JSON for each miss and each xrun: when, which block, by how much, why, and whose fault it was. The
-    /// first line says what runs, the last one has the counts. A file that is there stays, unless --force is given.
+    /// Writes a line of JSON for each miss and each xrun: when, which block, by how much, why, and whose fault it was. A take that
+    /// fails has a line, too. The first line says what runs, the last one has the counts. A file that is there stays, unless --force
+    /// is given.
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
     /// Replaces a file of --log that is there.

@@ -1,4 +1,5 @@
-//! `--log`: a file with a line of JSON for each miss, each xrun and each change of schedule, sibling policy or wait.
+//! `--log`: a file with a line of JSON for each miss, each xrun, each take that fails and each change of schedule, sibling policy
+//! or wait.
 //!
 //! A thread of its own writes it, so a disk that is slow holds up nobody. Lines wait in a queue with an end, and the file
 //! has an end, too. What finds no room is counted, and the last line has the count.
@@ -16,6 +17,7 @@ use serde_json::{Value, json};
 
 use super::blame::Explained;
 use super::incidents::Incident;
+use super::shown::TakeShown;
 use crate::failure::Failure;
 use crate::output::tell;
 
@@ -90,6 +92,14 @@ impl SessionLog {
         let mut line = json!({
             "event": "change", "schedule": schedule, "sibling": sibling, "wait": wait, "policy_granted": granted,
         });
+        self.stamp(&mut line, monotonic_ns());
+        self.put(line);
+    }
+
+    /// Logs that a take loses frames, or has ended early. Never waits for the disk.
+    pub(super) fn take(&mut self, take: &TakeShown) {
+        let mut line = take.json();
+        line["event"] = "take".into();
         self.stamp(&mut line, monotonic_ns());
         self.put(line);
     }

@@ -33,6 +33,8 @@ pub(super) struct Shown {
     pub(super) meters: Vec<MeterShown>,
     /// `None`: every file is in memory.
     pub(super) disk: Option<DiskShown>,
+    /// What is recorded.
+    pub(super) takes: Vec<TakeShown>,
     /// What a key did, or a warning.
     pub(super) message: String,
 }
@@ -85,6 +87,22 @@ pub(super) struct DiskShown {
     pub(super) silent_clips: usize,
 }
 
+/// A take that is recorded.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct TakeShown {
+    /// What is recorded, in the session's words.
+    pub(super) name: String,
+    pub(super) file: String,
+    /// Frames that were written, with the silence among them.
+    pub(super) frames: u64,
+    /// Frames that are silent in the file, because they found no room.
+    pub(super) lost_frames: u64,
+    /// How long the disk has not answered, if that is long.
+    pub(super) stalled_s: Option<f64>,
+    /// Why it has ended early. `None`: it goes on.
+    pub(super) error: Option<String>,
+}
+
 /// How a strip is set.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct StripShown {
@@ -113,10 +131,16 @@ impl Shown {
         let silent = silent.map_or(String::new(), |disk| {
             format!(", {} frames silent because of the disk", disk.silent_frames)
         });
+        let takes = self.takes_in_trouble().map(|take| format!("; {take}")).collect::<String>();
         format!(
-            "{:.1}{of} s, {plays} at bar {}, load {mean:.0} % (at most {most:.0} %), {} misses{causes}{silent}",
+            "{:.1}{of} s, {plays} at bar {}, load {mean:.0} % (at most {most:.0} %), {} misses{causes}{silent}{takes}",
             self.played_s, song.bar, self.misses
         )
+    }
+
+    /// A text for each take that fails or waits for its disk.
+    pub(super) fn takes_in_trouble(&self) -> impl Iterator<Item = String> {
+        self.takes.iter().filter_map(TakeShown::line)
     }
 
     fn causes_text(&self) -> String {
@@ -152,6 +176,7 @@ impl Shown {
             "workers": self.workers.iter().map(WorkerShown::json).collect::<Vec<_>>(),
             "peaks": self.meters.iter().map(MeterShown::json).collect::<Vec<_>>(),
             "disk": self.disk.as_ref().map(DiskShown::json),
+            "takes": self.takes.iter().map(TakeShown::json).collect::<Vec<_>>(),
             "schedule": self.policy[0],
             "sibling": self.policy[1],
             "wait": self.policy[2],
@@ -185,6 +210,39 @@ impl WorkerShown {
             "share_of_blocks": self.share,
             "awake": awake,
             "put_aside": put_aside,
+        })
+    }
+}
+
+impl TakeShown {
+    /// What is wrong. `None`: nothing.
+    pub(super) fn trouble(&self) -> Option<String> {
+        if let Some(error) = &self.error {
+            return Some(format!("ended early: {error}"));
+        }
+        let lost = (self.lost_frames > 0)
+            .then(|| format!("{} frames lost, because the disk is too slow", self.lost_frames));
+        let stalled = self.stalled_s.map(|s| format!("the disk has not answered for {s:.0} s"));
+        let all: Vec<String> = [lost, stalled].into_iter().flatten().collect();
+        (!all.is_empty()).then(|| format!("{}: {}", self.file, all.join("; ")))
+    }
+
+    /// The same with the name of what is recorded.
+    pub(super) fn line(&self) -> Option<String> {
+        Some(format!("take {}: {}", self.name, self.trouble()?))
+    }
+
+    /// For programs.
+    pub(super) fn json(&self) -> Value {
+        json!({
+            "bus": self.name,
+            "file": self.file,
+            "writes": self.error.is_none(),
+            "frames": self.frames,
+            "lost_frames": self.lost_frames,
+            "stalled_s": self.stalled_s,
+            "error": self.error,
+            "trouble": self.trouble(),
         })
     }
 }

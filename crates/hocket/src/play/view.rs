@@ -13,9 +13,11 @@ use super::live::Live;
 use super::peaks::{Looker, Peaks};
 use super::shown::{DiskShown, MeterShown, Shown, SongShown, WorkerShown};
 use super::steering::{Steered, Steering};
+use super::take_news;
 use super::watcher::Causes;
 use crate::disk_silence::DiskSilence;
 use crate::load::LoadedSession;
+use crate::takes::Recording;
 
 /// How often the disk is asked for its gaps: the answer names files.
 const DISK_EVERY: Duration = Duration::from_secs(1);
@@ -30,6 +32,8 @@ pub(super) struct Facts {
     pub(super) transport: &'static str,
     /// The outputs that have a meter.
     pub(super) outputs: Vec<String>,
+    /// What is recorded.
+    pub(super) takes: Vec<Recording>,
 }
 
 /// One who looks.
@@ -141,6 +145,7 @@ impl<'a> View<'a> {
             workers,
             meters: self.meters(),
             disk: self.disk(),
+            takes: self.facts.takes.iter().map(take_news::shown).collect(),
             message: self.message.clone(),
         }
     }

@@ -1,5 +1,5 @@
 //! The thread beside the leader: explains late blocks, makes plug-ins anew that ask for it, reports plug-ins that spoil the
-//! sound, and tells how it goes.
+//! sound and takes that fail, and tells how it goes.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -11,6 +11,8 @@ use super::blame::{Blame, Faults};
 use super::live::Live;
 use super::session_log::SessionLog;
 use super::steering::names;
+use super::take_news::TakeNews;
+use crate::output::tell;
 use crate::plugin::watched::News;
 use crate::restarts::Restarts;
 
@@ -61,7 +63,7 @@ pub(super) fn watch(
     mut drain: FlightDrain,
     (live, control): (&Live, Control),
     (causes, mut restarts): (&Causes, Restarts),
-    (mut blame, mut session_log): (Blame, Option<SessionLog>),
+    (mut blame, mut takes, mut session_log): (Blame, TakeNews, Option<SessionLog>),
     bar: ProgressBar,
 ) -> Watched {
     let (mut log, mut limits) = (FlightLog::new(EXPLANATIONS), None);
@@ -73,6 +75,10 @@ pub(super) fn watch(
             log.change(now, control.protection().summary());
         }
         steered = now;
+        takes.look(|take| {
+            take.line().iter().for_each(|line| tell(format_args!("warning: {line}")));
+            session_log.iter_mut().for_each(|log| log.take(take));
+        });
         let flights = drain.collect();
         blame.learn(&flights);
         blame.look(ends, |incident, whose, explained| {
@@ -90,7 +96,7 @@ pub(super) fn watch(
         restarts.look();
         news.look();
         causes.note(&log);
-        tell(&bar, live);
+        show(&bar, live);
     }
     // What was handed over between the last look and the end.
     explain(&mut drain, &mut log, true);
@@ -104,7 +110,7 @@ fn pause(live: &Live, knows_leader: bool) {
     live.rest(LOOK_EVERY, || !knows_leader && live.leader().is_some());
 }
 
-fn tell(bar: &ProgressBar, live: &Live) {
+fn show(bar: &ProgressBar, live: &Live) {
     bar.set_message(live.line());
     bar.tick();
 }

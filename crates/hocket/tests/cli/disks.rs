@@ -216,34 +216,71 @@ fn a_full_file_system_ends_the_take_alone_and_what_was_written_is_intact() {
     const NAME: &str = "a_full_file_system_ends_the_take_alone_and_what_was_written_is_intact";
     let (folder, file) = one_track("");
     let (full, kept) = (folder.path().join("full"), folder.path().join("kept.wav"));
-    let render = folder.path().join("render.wav");
+    let (render, log) = (folder.path().join("render.wav"), folder.path().join("log.jsonl"));
     std::fs::create_dir(&full).unwrap();
     let play = format!(
-        "'{}' play '{file}' --length 2 --json --take master='{full}/take.wav'; code=$?; \
+        "'{}' play '{file}' --length 4 --json --headless --take master='{full}/take.wav' --log '{log}'; code=$?; \
          cp '{full}/take.wav' '{kept}'; exit $code",
         env!("CARGO_BIN_EXE_hocket"),
         full = text(&full),
         kept = text(&kept),
+        log = text(&log),
     );
     let Some(ran) = in_small_file_system(300, &full, &play) else {
         return println!("SKIPPED {NAME}: no mount in a namespace of its own here");
     };
     assert_eq!(ran.code, Some(3), "{}\n{}", ran.out, ran.err);
-    let told: Value = serde_json::from_str(&ran.out).unwrap();
+    let lines: Vec<Value> =
+        ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let (told, looks) = lines.split_last().unwrap();
     let take = &told["takes"][0];
     let error = take["error"].as_str().unwrap();
     assert!(error.contains("take.wav") && error.contains("free some space"), "{error}");
-    assert!(told["frames_played"].as_u64().unwrap() >= 88_200, "the song goes on");
+    assert!(told["frames_played"].as_u64().unwrap() >= 176_400, "the song goes on");
+    check_told_at_once(&ran.err, looks, &std::fs::read_to_string(&log).unwrap(), error);
 
-    let args = ["render", &file, "-o", text(&render), "--format", "32f", "--length", "2"];
+    let args = ["render", &file, "-o", text(&render), "--format", "32f", "--length", "4"];
     assert_eq!(run(&args).code, Some(0));
     let (kept, render) = (bits(&kept), bits(&render));
     let frames = kept[0].len();
     assert_eq!(take["frames"], frames as u64);
-    assert!(frames > 10_000 && frames < 88_200, "{frames}");
+    assert!(frames > 10_000 && frames < 176_400, "{frames}");
     for (kept, render) in kept.iter().zip(&render) {
         assert!(kept[..] == render[..frames]);
     }
+}
+
+/// What failed is told while the session plays: on standard error, in the lines of each second, and in the log.
+fn check_told_at_once(said: &str, looks: &[Value], log: &str, error: &str) {
+    assert_eq!(said.matches("warning: take master: ended early: ").count(), 1, "{said}");
+    let look = looks.last().expect("a line each second");
+    let take = &look["takes"][0];
+    assert_eq!((&take["error"], &take["writes"]), (&error.into(), &false.into()), "{look:#}");
+    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let takes: Vec<&Value> = lines.iter().filter(|line| line["event"] == "take").collect();
+    let [take] = &takes[..] else { panic!("one event: {log}") };
+    assert_eq!((&take["error"], &take["bus"]), (&error.into(), &"master".into()), "{take}");
+    // The disk is full after 1 s.
+    assert!(take["after_s"].as_f64().unwrap() < 3.5, "{take}");
+}
+
+#[test]
+fn headless_lines_name_a_take_that_has_ended() {
+    const NAME: &str = "headless_lines_name_a_take_that_has_ended";
+    let (folder, file) = one_track("");
+    let full = folder.path().join("full");
+    std::fs::create_dir(&full).unwrap();
+    let play = format!(
+        "'{}' play '{file}' --length 4 --headless --take master='{}/take.wav'",
+        env!("CARGO_BIN_EXE_hocket"),
+        text(&full),
+    );
+    let Some(ran) = in_small_file_system(300, &full, &play) else {
+        return println!("SKIPPED {NAME}: no mount in a namespace of its own here");
+    };
+    assert_eq!(ran.code, Some(3), "{}\n{}", ran.out, ran.err);
+    let mut lines = ran.out.lines().filter(|line| line.contains(" of 4.0 s, playing at bar "));
+    assert!(lines.any(|line| line.contains("; take master: ended early: ")), "{}", ran.out);
 }
 
 #[test]

@@ -21,6 +21,8 @@ const GAP: u16 = 2;
 const LATE: usize = (100 / CLASS_PERCENT) as usize;
 /// A meter begins here, in dB of full scale.
 const QUIETEST_DB: f32 = -60.0;
+/// Lines of takes in trouble.
+const MOST_TAKES: usize = 3;
 /// Rows of the histogram.
 const TALLEST: u16 = 6;
 const KEYS: &str = "space play/stop  [ ] bars  l loop  s plan anew  q quit  ? help";
@@ -42,6 +44,7 @@ pub(super) fn draw(shown: &Shown, shows_help: bool, frame: &mut Frame<'_>) {
     if area.height > 8 {
         space.foot(message(shown));
     }
+    takes(shown, area.height).into_iter().rev().for_each(|line| space.foot(line));
     match shows_help {
         true => space.panel("keys", help(), u16::MAX),
         false if area.width >= TWO_COLUMNS => two_columns(shown, space),
@@ -147,6 +150,22 @@ fn message(shown: &Shown) -> Line<'static> {
         (true, Some(last)) => Line::styled(format!("last late block: {last}"), DIM),
         (true, None) => Line::default(),
     }
+}
+
+/// Takes in trouble in every terminal, and else how many there are where there is room.
+fn takes(shown: &Shown, height: u16) -> Vec<Line<'static>> {
+    let mut lines: Vec<Line<'_>> =
+        shown.takes_in_trouble().map(|take| Line::styled(take, BAD)).collect();
+    if lines.len() > MOST_TAKES {
+        let more = lines.len() - (MOST_TAKES - 1);
+        lines.truncate(MOST_TAKES - 1);
+        lines.push(Line::styled(format!("and {more} more takes in trouble"), BAD));
+    }
+    if lines.is_empty() && !shown.takes.is_empty() && height > 8 {
+        let records = format!("takes: {} recorded, none in trouble", shown.takes.len());
+        lines.push(Line::styled(records, DIM));
+    }
+    lines
 }
 
 fn causes(shown: &Shown) -> Vec<Line<'static>> {

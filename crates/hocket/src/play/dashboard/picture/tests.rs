@@ -3,7 +3,7 @@ use ratatui::backend::TestBackend;
 
 use super::*;
 use crate::play::kernel_times::KernelTimes;
-use crate::play::shown::SongShown;
+use crate::play::shown::{SongShown, TakeShown};
 
 /// A run with everything that can be shown.
 fn run() -> Shown {
@@ -53,6 +53,7 @@ fn run() -> Shown {
             silent_frames: 300,
             silent_clips: 2,
         }),
+        takes: Vec::new(),
         message: String::new(),
     }
 }
@@ -89,6 +90,37 @@ fn eighty_by_twenty_four_holds_everything() {
     check(&rows, &["main", "-6.0", "phones", "-inf"]);
     check(&rows, &["24 streams", "(50 %)", "300 frames silent in 2 clips"]);
     check(&rows, &["last late block: block 17", "q quit", "0         50        100"]);
+}
+
+#[test]
+fn a_take_in_trouble_is_named_in_every_terminal_and_one_that_is_well_only_counts() {
+    let take = |name: &str| TakeShown {
+        name: name.into(),
+        file: "evening.wav".into(),
+        frames: 48_000,
+        ..TakeShown::default()
+    };
+    let mut recording = run();
+    recording.takes = vec![take("master"), take("Drums")];
+    check(&drawn(&recording, false, 80, 24), &["takes: 2 recorded, none in trouble", "worker 3"]);
+    assert!(recording.line().ends_with("because of the disk"), "{}", recording.line());
+
+    recording.takes[0].error = Some("evening.wav: the disk is full".into());
+    (recording.takes[1].lost_frames, recording.takes[1].stalled_s) = (4_800, Some(6.2));
+    let full = "take master: ended early: evening.wav: the disk is full";
+    let slow =
+        "take Drums: evening.wav: 4800 frames lost, because the disk is too slow; the disk has";
+    check(&drawn(&recording, false, 90, 24), &[full, slow]);
+    check(&drawn(&recording, false, 60, 8), &[full]);
+    assert!(recording.line().contains(full) && recording.line().contains("answered for 6 s"));
+
+    recording.takes = vec![recording.takes[0].clone(); 5];
+    check(&drawn(&recording, false, 80, 24), &[full, "and 3 more takes in trouble"]);
+    let now = recording.json();
+    assert_eq!(
+        (&now["takes"][0]["writes"], &now["takes"][0]["frames"]),
+        (&false.into(), &48_000.into())
+    );
 }
 
 #[test]
