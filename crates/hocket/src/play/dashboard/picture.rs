@@ -7,7 +7,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use super::keys::HELP;
+use super::keys::{KEYS, Key, footer};
 use crate::play::kernel_times::KernelTimes;
 use crate::play::live::{CLASS_PERCENT, CLASSES};
 use crate::play::shown::{DiskShown, MeterShown, Shown, WorkerShown};
@@ -25,7 +25,6 @@ const QUIETEST_DB: f32 = -60.0;
 const MOST_TAKES: usize = 3;
 /// Rows of the histogram.
 const TALLEST: u16 = 6;
-const KEYS: &str = "space play/stop  [ ] bars  l loop  s plan anew  q quit  ? help";
 const EIGHTHS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 
 const TITLE: Style = Style::new().add_modifier(Modifier::BOLD);
@@ -39,7 +38,7 @@ pub(super) fn draw(shown: &Shown, shows_help: bool, frame: &mut Frame<'_>) {
     let mut space = Space { left: area, buffer: frame.buffer_mut() };
     space.lines(&head(shown, area.height));
     if area.height > 5 {
-        space.foot(Line::styled(KEYS, DIM));
+        space.foot(Line::styled(footer(area.width.into()), DIM));
     }
     if area.height > 8 {
         space.foot(message(shown));
@@ -228,10 +227,10 @@ fn disk(disk: &DiskShown) -> Vec<Line<'static>> {
 }
 
 fn help() -> Vec<Line<'static>> {
-    let line = |(key, what): &(&'static str, &'static str)| {
-        Line::from(vec![Span::styled(format!("{key:<12}"), TITLE), Span::raw(*what)])
+    let line = |Key { name, help, .. }: &Key| {
+        Line::from(vec![Span::styled(format!("{name:<12}"), TITLE), Span::raw(*help)])
     };
-    HELP.iter().map(line).collect()
+    KEYS.iter().map(line).collect()
 }
 
 /// A bar in what `others` leave of the width.
