@@ -3,7 +3,7 @@
 use hocket_engine::{BlockTimes, Engine};
 
 use crate::alsa::{self, AlsaOptions, CardFacts};
-use crate::jack::ServerFacts;
+use crate::jack::{ServerFacts, pipewire};
 use crate::{Alsa, AlsaError, BlockObserver, Connect, Jack, JackError, JackOptions};
 
 /// A device, there or not.
@@ -26,8 +26,8 @@ pub enum State {
     Cards(Vec<(CardFacts, Option<String>)>),
     /// It is not there: the reason and the remedy, in one sentence.
     Missing(String),
-    /// Hocket has no code for it: what to use instead, in one sentence.
-    NotBuilt(&'static str),
+    /// Hocket reaches it through the device `jack`: how, in one sentence.
+    ThroughJack(&'static str),
 }
 
 /// Nobody.
@@ -44,17 +44,30 @@ impl BlockObserver for Nobody {
 /// Thread: control. Becomes a client of the JACK server for a moment, if one runs, and starts none. Opens each card for a
 /// moment, and plays nothing.
 pub fn devices() -> Vec<Found> {
+    let jack = jack();
+    let pipewire = through_jack(&jack, pipewire::runs());
     vec![
-        Found { name: "jack", state: jack() },
+        Found { name: "jack", state: jack },
         Found { name: "alsa", state: alsa() },
         Found { name: "virtual", state: State::NoSound },
-        Found {
-            name: "pipewire",
-            state: State::NotBuilt(
-                "not built in: PipeWire has a JACK library (`pw-jack hocket play ... --device jack`)",
-            ),
-        },
+        Found { name: "pipewire", state: pipewire },
     ]
+}
+
+/// How PipeWire is reached. `runs`: it has its socket here.
+fn through_jack(jack: &State, runs: bool) -> State {
+    match jack {
+        State::Server(facts) if facts.is_pipewire() => State::ThroughJack(
+            "no device of its own: jack plays on it, through PipeWire's JACK library",
+        ),
+        _ if !runs => State::Missing("no PipeWire runs for this user: it has no socket".into()),
+        State::Server(_) => State::ThroughJack(
+            "no device of its own, and jack is a JACK server here: `pw-jack hocket play ... --device jack` plays on PipeWire",
+        ),
+        _ => State::ThroughJack(
+            "no device of its own: it runs, and jack reaches it through PipeWire's JACK library; see there what is missing",
+        ),
+    }
 }
 
 fn jack() -> State {
@@ -83,5 +96,24 @@ fn looked_at(card: CardFacts) -> (CardFacts, Option<String>) {
 
 /// Whether an error says that there is no server to play on, and not that one refuses.
 pub fn is_absent(error: &JackError) -> bool {
-    matches!(error, JackError::Library(_) | JackError::NoServer(_))
+    use JackError::{Library, NoPipeWireLibrary, NoPipeWirePorts, NoServer};
+    matches!(error, Library(_) | NoServer(_) | NoPipeWireLibrary | NoPipeWirePorts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_of_pipewire_depends_on_what_runs() {
+        let missing = State::Missing(JackError::NoPipeWireLibrary.to_string());
+        assert!(
+            matches!(through_jack(&missing, false), State::Missing(why) if why.contains("no PipeWire runs"))
+        );
+        assert!(
+            matches!(through_jack(&missing, true), State::ThroughJack(how) if how.contains("what is missing"))
+        );
+        assert!(is_absent(&JackError::NoPipeWireLibrary), "then a card plays, without a warning");
+        assert!(!is_absent(&JackError::PipeWire("it does not answer".into())));
+    }
 }

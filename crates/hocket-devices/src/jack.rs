@@ -1,4 +1,8 @@
-//! A JACK server as a device: also that of PipeWire, which has the same library.
+//! A JACK server as a device: also that of PipeWire, which has a library of the same name and functions.
+//!
+//! Which library a client has is decided when it is opened ([`Jack::open`]): the loader's usual one. Where that finds no server,
+//! nobody has named one, and PipeWire has its socket here, PipeWire's own. A server of JACK can be seen in no other way than by
+//! its library, so that one comes first.
 //!
 //! The leader is the server's real-time thread. It keeps its class, priority and CPUs, and the workers sit beside it,
 //! with a priority just below ([`Engine::follow_leader`]).
@@ -15,11 +19,13 @@
 #[allow(unsafe_code)]
 mod libjack;
 mod periods;
+pub(crate) mod pipewire;
 mod player;
 mod server_transport;
 mod song_place;
 mod midi_clock;
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, TryLockError};
 use std::time::{Duration, Instant};
@@ -31,7 +37,7 @@ use hocket_machine::clock::monotonic_ns;
 use crate::wiring;
 pub use crate::wiring::Connect;
 use crate::{BlockObserver, Channels, Device, DeviceError, End, Format, Latency, Played, Ready};
-use libjack::{Client, Direction, Kind, Side};
+use libjack::{Client, Direction, Functions, Kind, Side};
 pub use libjack::{Place, TransportAt, TransportState};
 pub use midi_clock::{ClockFollowed, ClockSent, Count};
 use midi_clock::{ClockFollower, ClockSender};
@@ -71,16 +77,31 @@ pub struct JackOptions {
 pub enum JackError {
     /// libjack cannot be loaded.
     #[error(
-        "no JACK library: {0}; install it (Debian: jackd2, which brings a server too, or pipewire-jack and then \
-         `pw-jack hocket ...`)"
+        "no JACK library: {0}; install it (Debian: jackd2, which brings a server too, or pipewire-jack where PipeWire runs)"
     )]
     Library(String),
     /// Nobody answers.
     #[error(
-        "no JACK server '{0}' runs: start one, such as `jackd -d alsa`, or with PipeWire use `pw-jack hocket ...`; \
-         JACK_DEFAULT_SERVER names another one"
+        "no JACK server '{0}' runs: start one, such as `jackd -d alsa`; JACK_DEFAULT_SERVER names another one, and without it \
+         PipeWire counts, too"
     )]
     NoServer(String),
+    /// PipeWire runs, and no JACK server; PipeWire's JACK library is not installed.
+    #[error(
+        "PipeWire runs, and its JACK library is not there: install it (Debian: pipewire-jack), or start a JACK server"
+    )]
+    NoPipeWireLibrary,
+    /// PipeWire runs, and has no port of a sound card.
+    #[error(
+        "PipeWire runs, and has no sound card that plays; --device jack plays there all the same"
+    )]
+    NoPipeWirePorts,
+    /// PipeWire has a socket, and does not take the client.
+    #[error(
+        "PipeWire does not take a client of its JACK library: {0}; restart it (`systemctl --user restart pipewire`), or start a \
+         JACK server"
+    )]
+    PipeWire(String),
     /// The server does not take the client.
     #[error("the JACK server '{server}' refuses a client: {why} (status {status:#x})")]
     Refused {
@@ -182,6 +203,8 @@ impl<O: BlockObserver> Slot<O> {
 pub struct Jack<O: BlockObserver> {
     client: Client,
     options: JackOptions,
+    /// PipeWire's library; `None`: the usual one.
+    pipewire: Option<PathBuf>,
     slot: Arc<Slot<O>>,
     inputs: Inputs,
     place: PlacePort,
@@ -262,6 +285,8 @@ pub struct ServerFacts {
     pub server: String,
     /// The library's version.
     pub version: String,
+    /// PipeWire's library, where that was taken; `None`: the loader's usual one.
+    pub library: Option<PathBuf>,
     /// Rate and block length.
     pub format: Format,
     /// Whether its clients get a real-time class.
@@ -274,31 +299,67 @@ pub struct ServerFacts {
     pub latency: Latency,
 }
 
+impl ServerFacts {
+    /// Whether it is PipeWire, through whichever library.
+    pub fn is_pipewire(&self) -> bool {
+        self.library.is_some() || self.version.contains("PipeWire")
+    }
+}
+
+/// The server that somebody has named.
+fn named_server(named: Option<&String>) -> Option<String> {
+    let variable = || std::env::var("JACK_DEFAULT_SERVER").ok().filter(|name| !name.is_empty());
+    named.cloned().or_else(variable)
+}
+
 /// The server that libjack connects to.
 fn server_name(named: Option<&String>) -> String {
-    if let Some(name) = named {
-        return name.clone();
+    named_server(named).unwrap_or_else(|| "default".into())
+}
+
+/// A client through this library.
+fn open_client(functions: &'static Functions, options: &JackOptions) -> Result<Client, JackError> {
+    let (name, longest) = (&options.client_name, libjack::longest_client_name(functions));
+    if name.is_empty() || name.len() > longest || name.contains([':', '\0']) {
+        return Err(JackError::Name(name.clone(), longest));
     }
-    let named = std::env::var("JACK_DEFAULT_SERVER").ok().filter(|name| !name.is_empty());
-    named.unwrap_or_else(|| "default".into())
+    let server = options.server.as_ref();
+    Client::open(functions, name, server.map(String::as_str))
+        .map_err(|error| refused(error.0, server_name(server)))
+}
+
+/// A client of PipeWire, and its library.
+fn open_pipewire(options: &JackOptions) -> Result<(Client, PathBuf), JackError> {
+    let path = pipewire::library().ok_or(JackError::NoPipeWireLibrary)?;
+    let functions = libjack::load_pipewire(&path).map_err(JackError::PipeWire)?;
+    let client = open_client(functions, options).map_err(|error| match error {
+        JackError::NoServer(_) => JackError::PipeWire("it does not answer".into()),
+        JackError::Refused { why, .. } => JackError::PipeWire(why.into()),
+        other => other,
+    })?;
+    Ok((client, path))
 }
 
 impl<O: BlockObserver> Jack<O> {
     /// Becomes a client of the server that runs. Nothing sounds yet.
+    ///
+    /// Where no JACK server runs and none is named, it becomes a client of a PipeWire that runs, through PipeWire's library.
     ///
     /// Thread: control. Cost: as long as the server takes to answer; the server waits for nobody.
     ///
     /// # Errors
     /// [`JackError`]: no library, no server, or a server that refuses.
     pub fn open(options: JackOptions) -> Result<Jack<O>, JackError> {
-        let functions = libjack::load().map_err(JackError::Library)?;
-        let (name, longest) = (&options.client_name, libjack::longest_client_name(functions));
-        if name.is_empty() || name.len() > longest || name.contains([':', '\0']) {
-            return Err(JackError::Name(name.clone(), longest));
-        }
-        let server = options.server.as_ref();
-        let client = Client::open(functions, name, server.map(String::as_str))
-            .map_err(|error| refused(error.0, server_name(server)))?;
+        let usual = libjack::load().map_err(JackError::Library);
+        let (client, pipewire) = match usual.and_then(|usual| open_client(usual, &options)) {
+            Err(JackError::Library(_) | JackError::NoServer(_))
+                if named_server(options.server.as_ref()).is_none() && pipewire::runs() =>
+            {
+                let (client, path) = open_pipewire(&options)?;
+                (client, Some(path))
+            }
+            usual => (usual?, None),
+        };
         let slot = Slot {
             player: Mutex::new(None),
             wanted: AtomicBool::new(false),
@@ -307,6 +368,7 @@ impl<O: BlockObserver> Jack<O> {
         Ok(Jack {
             client,
             options,
+            pipewire,
             slot: Arc::new(slot),
             inputs: Inputs::default(),
             place: PlacePort::None,
@@ -372,6 +434,7 @@ impl<O: BlockObserver> Jack<O> {
         ServerFacts {
             server: self.server_name(),
             version: self.client.version(),
+            library: self.pipewire.clone(),
             format: self.now(),
             real_time: self.client.is_realtime(),
             latency: self.latency(&plays, &records),
@@ -382,7 +445,17 @@ impl<O: BlockObserver> Jack<O> {
 
     /// The server's name.
     pub fn server_name(&self) -> String {
-        server_name(self.options.server.as_ref())
+        match self.pipewire {
+            Some(_) => pipewire::NAME.into(),
+            None => server_name(self.options.server.as_ref()),
+        }
+    }
+
+    /// Whether it came to a PipeWire that has no port of a sound card. Some desktops have a PipeWire for their pictures, and
+    /// another server for their sound.
+    pub fn is_without_card(&self) -> bool {
+        let outputs = || self.client.all_ports(Kind::Audio, Direction::Input, true);
+        self.pipewire.is_some() && outputs().is_empty()
     }
 
     fn now(&self) -> Format {

@@ -33,7 +33,7 @@ fn state(state: &State) -> String {
         State::Server(facts) => format!("there: {}", server(facts)),
         State::Cards(cards) => cards_text(cards),
         State::Missing(why) => format!("not there: {why}"),
-        State::NotBuilt(why) => (*why).into(),
+        State::ThroughJack(how) => (*how).into(),
     }
 }
 
@@ -48,13 +48,16 @@ fn cards_text(cards: &[(CardFacts, Option<String>)]) -> String {
 }
 
 fn server(facts: &ServerFacts) -> String {
-    let ServerFacts { server, version, format, real_time, outputs, inputs, latency } = facts;
+    let ServerFacts { server, version, library, format, real_time, outputs, inputs, latency } =
+        facts;
+    let library =
+        library.as_ref().map_or(String::new(), |it| format!(", library {}", it.display()));
     let ms = |frames: Option<u32>| {
         frames.map_or("-".into(), |frames| format!("{:.1} ms", latency.ms(frames)))
     };
     let real_time = if *real_time { "real-time" } else { "not real-time" };
     format!(
-        "server '{server}' (JACK {version}), {} Hz, blocks of {} frames, {real_time}, {outputs} ports play, {inputs} \
+        "server '{server}' (JACK {version}{library}), {} Hz, blocks of {} frames, {real_time}, {outputs} ports play, {inputs} \
          record, latency out {}, in {}",
         format.rate_hz,
         format.frames,
@@ -69,7 +72,7 @@ fn json(found: &[Found]) -> Value {
             State::NoSound | State::Cards(_) => (true, None, None),
             State::Server(facts) => (true, None, Some(facts)),
             State::Missing(why) => (false, Some(why.as_str()), None),
-            State::NotBuilt(why) => (false, Some(*why), None),
+            State::ThroughJack(how) => (false, Some(*how), None),
         };
         let cards = match &device.state {
             State::Cards(cards) => Some(cards.iter().map(card_json).collect::<Vec<_>>()),
@@ -95,6 +98,7 @@ fn server_json(facts: &ServerFacts) -> Value {
     json!({
         "name": facts.server,
         "version": facts.version,
+        "library": facts.library.as_ref().map(|path| path.display().to_string()),
         "rate_hz": facts.format.rate_hz,
         "frames": facts.format.frames,
         "real_time": facts.real_time,

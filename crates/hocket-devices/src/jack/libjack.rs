@@ -16,6 +16,9 @@
 //!   port's holds messages, whose bytes are valid for as long. That of a MIDI output has room for as many as libjack takes.
 //! - **Before activation** no callback of the process thread runs.
 //!
+//! - **One library.** A client calls the functions of the library that opened it, and gives its handles to no other. Where
+//!   PipeWire's library is loaded beside JACK's, the loader keeps their names apart (`RTLD_LOCAL`), and only one has a client.
+//!
 //! libjack stays loaded until the process ends, because it has threads of its own.
 
 mod cancel;
@@ -27,7 +30,7 @@ mod strings;
 mod transport;
 
 pub(super) use client::{Client, Cycle, Events, longest_client_name};
-pub(super) use functions::load;
+pub(super) use functions::{Functions, load, load_pipewire};
 pub(super) use ports::{Direction, Kind, OpenPorts, Side};
 pub(super) use transport::Requests;
 pub use transport::{Place, TransportAt, TransportState};

@@ -86,7 +86,7 @@ impl Chosen {
 
     /// A JACK server, if one runs and takes a client; else a sound card, if one is free.
     fn best(args: &PlayArgs) -> Result<Chosen, Failure> {
-        let no_jack = match open(args) {
+        let no_jack = match open_with_card(args) {
             Ok(jack) => {
                 let (server, Format { rate_hz, frames }) = (jack.server_name(), jack.format());
                 note(format_args!(
@@ -262,6 +262,15 @@ fn card_options(args: &PlayArgs, pcm: &str) -> AlsaOptions {
         rate_hz: args.rate.unwrap_or(CARD.rate_hz),
         frames: args.frames.unwrap_or(CARD.frames),
         periods: args.periods,
+    }
+}
+
+/// As [`open`], but where nobody asks for the device, PipeWire has to have a card.
+fn open_with_card(args: &PlayArgs) -> Result<Jack<Notes>, JackError> {
+    let jack = open(args)?;
+    match args.connect == Connect::Physical && jack.is_without_card() {
+        true => Err(JackError::NoPipeWirePorts),
+        false => Ok(jack),
     }
 }
 

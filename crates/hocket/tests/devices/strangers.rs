@@ -106,6 +106,15 @@ fn a_recorder_of_others_hears_what_render_writes() {
     assert_eq!(found.len(), 1, "a server that waits for its clients loses nothing: {found:?}");
 }
 
+/// How the program comes to PipeWire's JACK library.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// `pw-jack` starts it.
+    PwJack,
+    /// It finds no JACK server, and then PipeWire's library.
+    ByItself,
+}
+
 /// A PipeWire of the test's own, with a sink that is a clock and plays to nobody.
 struct PipeWire {
     process: Child,
@@ -114,15 +123,25 @@ struct PipeWire {
 
 impl PipeWire {
     fn start() -> PipeWire {
+        let server = PipeWire::without_sink();
+        server.add_sink();
+        server
+    }
+
+    fn without_sink() -> PipeWire {
         let folder = tempfile::tempdir().unwrap();
         let process = PipeWire::command(folder.path(), "pipewire").spawn().unwrap();
         let server = PipeWire { process, folder };
         wait_until("pipewire", || server.run("pw-cli", &["info", "0"]));
+        server
+    }
+
+    /// Its ports count as those of a card.
+    fn add_sink(&self) {
         let sink = "{ factory.name=support.null-audio-sink node.name=card media.class=Audio/Sink \
                     object.linger=true audio.position=[FL FR] \
                     adapter.auto-port-config={ mode=dsp monitor=true position=preserve } }";
-        assert!(server.run("pw-cli", &["create-node", "adapter", sink]));
-        server
+        assert!(self.run("pw-cli", &["create-node", "adapter", sink]));
     }
 
     /// In a folder for its socket.
@@ -139,10 +158,17 @@ impl PipeWire {
         command.args(args).status().is_ok_and(|status| status.success())
     }
 
-    /// The program on PipeWire's JACK library.
-    fn hocket(&self, args: &[&str]) -> Command {
-        let mut command = PipeWire::command(self.folder.path(), "pw-jack");
-        command.arg(env!("CARGO_BIN_EXE_hocket")).args(args);
+    /// The program, in an environment where this PipeWire runs.
+    fn hocket(&self, way: Way, args: &[&str]) -> Command {
+        let program = env!("CARGO_BIN_EXE_hocket");
+        let mut command = match way {
+            Way::PwJack => PipeWire::command(self.folder.path(), "pw-jack"),
+            Way::ByItself => PipeWire::command(self.folder.path(), program),
+        };
+        if way == Way::PwJack {
+            command.arg(program);
+        }
+        command.args(args).stdout(Stdio::piped());
         command.env("HOCKET_PROFILE", "none").env_remove("HOCKET_DEVICE");
         command.env_remove("JACK_DEFAULT_SERVER");
         command
@@ -156,19 +182,58 @@ impl Drop for PipeWire {
     }
 }
 
-/// PipeWire leaves a late client out, so on a busy machine the recording may have several stretches.
 #[test]
 fn a_sink_of_pipewire_gets_what_render_writes() {
     const NAME: &str = "a_sink_of_pipewire_gets_what_render_writes";
     let _alone = alone();
-    if !["pipewire", "pw-cli", "pw-jack", "jack_rec"].into_iter().all(|it| is_here(it, NAME)) {
+    if has_pipewire(NAME) {
+        check_sink(&PipeWire::start(), Way::PwJack);
+    }
+}
+
+#[test]
+fn without_a_jack_server_and_pw_jack_pipewire_is_found() {
+    const NAME: &str = "without_a_jack_server_and_pw_jack_pipewire_is_found";
+    let _alone = alone();
+    if !has_pipewire(NAME) {
         return;
     }
-    let server = PipeWire::start();
+    let server = PipeWire::without_sink();
+    let devices = |name: Option<&str>| {
+        let mut command = server.hocket(Way::ByItself, &["devices"]);
+        name.iter().for_each(|name| _ = command.env("JACK_DEFAULT_SERVER", name));
+        command.output().unwrap()
+    };
+    let said = devices(None);
+    if super::text(&said.stdout).contains("server 'default'") {
+        return println!("SKIPPED {NAME}: a JACK server runs here");
+    }
+    check(&said, 0, &["server 'PipeWire'", "library /usr/lib", "jack plays on it"]);
+    let play = ["play", &band(), "--length", "0.2"];
+    let usual = || server.hocket(Way::ByItself, &play).stderr(Stdio::piped()).output().unwrap();
+    check(&usual(), 0, &["PipeWire runs, and has no sound card that plays"]);
+    server.add_sink();
+    check(&usual(), 0, &["plays on jack, because the server 'PipeWire' runs"]);
+    check_sink(&server, Way::ByItself);
+
+    // Who names a JACK server means that one.
+    check(&devices(Some(super::NOBODY)), 0, &["no JACK server 'hocket-nobody' runs"]);
+    let Some(jackd) = Server::start(NAME, RATE_HZ, 256, Mode::Usual) else { return };
+    let beside = devices(Some(&jackd.name));
+    check(&beside, 0, &[&format!("server '{}'", jackd.name), "`pw-jack hocket play"]);
+}
+
+fn has_pipewire(test: &str) -> bool {
+    ["pipewire", "pw-cli", "pw-jack", "jack_rec"].into_iter().all(|it| is_here(it, test))
+}
+
+/// PipeWire leaves a late client out, so on a busy machine the recording may have several stretches.
+#[track_caller]
+fn check_sink(server: &PipeWire, way: Way) {
     let file: PathBuf = server.folder.path().join("heard.wav");
     let args =
         ["play", &band(), "--device", "jack", "--connect", "card", "--length", "600", "--json"];
-    let child = play(server.hocket(&args));
+    let child = play(server.hocket(way, &args));
     let name = file.display().to_string();
     let arguments = recording(&name, ["card:monitor_FL", "card:monitor_FR"]);
     let records = || server.run("pw-jack", &[&["jack_rec"][..], &arguments].concat());

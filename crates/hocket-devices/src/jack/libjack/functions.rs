@@ -1,6 +1,7 @@
 //! The functions of libjack that Hocket calls, looked up at run time.
 
 use std::ffi::{c_char, c_int, c_ulong, c_void};
+use std::path::Path;
 use std::sync::OnceLock;
 
 use crate::library::{self, functions};
@@ -99,12 +100,18 @@ extern "C" fn say_nothing(_: *const c_char) {}
 /// The library, loaded at the first call. Its own messages are silenced, because each failure is reported here.
 pub(in crate::jack) fn load() -> Result<&'static Functions, String> {
     static LOADED: OnceLock<Result<Functions, String>> = OnceLock::new();
-    LOADED.get_or_init(find).as_ref().map_err(Clone::clone)
+    LOADED.get_or_init(|| find(&NAMES)).as_ref().map_err(Clone::clone)
 }
 
-fn find() -> Result<Functions, String> {
-    // SAFETY: libjack's start-up code has no conditions. Types.
-    let functions = unsafe { library::load(&NAMES, Functions::find) }?;
+/// PipeWire's library, loaded at the first call from this path.
+pub(in crate::jack) fn load_pipewire(path: &Path) -> Result<&'static Functions, String> {
+    static LOADED: OnceLock<Result<Functions, String>> = OnceLock::new();
+    LOADED.get_or_init(|| find(&[&path.to_string_lossy()])).as_ref().map_err(Clone::clone)
+}
+
+fn find(names: &[&str]) -> Result<Functions, String> {
+    // SAFETY: the start-up code of both libraries has no conditions. Types.
+    let functions = unsafe { library::load(names, Functions::find) }?;
     // SAFETY: Types. The callback lives as long as the process.
     unsafe {
         (functions.on_error_message)(say_nothing);
