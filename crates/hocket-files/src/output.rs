@@ -2,11 +2,13 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::expected::{Displaced, Found, expect_present, expected_at};
+use crate::links::target_of;
 use crate::name::rename_new;
 use crate::standard_output::{self, is_standard_output};
 
@@ -24,6 +26,8 @@ pub struct OutputFile {
 
 #[derive(Debug)]
 struct Part {
+    /// As the caller names it.
+    path: PathBuf,
     target: PathBuf,
     temporary: PathBuf,
 }
@@ -34,8 +38,11 @@ static SERIAL: AtomicU32 = AtomicU32::new(0);
 
 const ENDING: &str = ".part";
 
+/// So many files may lie beside a target that others took.
+const MOST_BESIDE: u32 = 1000;
+
 impl OutputFile {
-    /// Begins a file. Links are followed, so that a link's target is replaced and not the link itself.
+    /// Begins a file. Links are followed, so that a link's target is replaced or made and not the link itself.
     ///
     /// # Errors
     /// The folder is missing or may not be written to, or `path` is a folder.
@@ -44,19 +51,19 @@ impl OutputFile {
             return Ok(Self { file: standard_output::file()?, part: None });
         }
         let target = match std::fs::metadata(path) {
-            Ok(there) if there.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
+            Ok(there) if there.is_dir() => return Err(ErrorKind::IsADirectory.into()),
             Ok(there) if !there.is_file() => {
                 let file = OpenOptions::new().write(true).open(path)?;
                 return Ok(Self { file, part: None });
             }
             Ok(_) => path.canonicalize()?,
-            Err(_) => path.to_path_buf(),
+            Err(_) => target_of(path)?,
         };
         if target.file_name().is_none() {
-            return Err(io::Error::new(io::ErrorKind::InvalidFilename, "it has no file name"));
+            return Err(io::Error::new(ErrorKind::InvalidFilename, "it has no file name"));
         }
         let (file, temporary) = new_part(&target)?;
-        Ok(Self { file, part: Some(Part { target, temporary }) })
+        Ok(Self { file, part: Some(Part { path: path.into(), target, temporary }) })
     }
 
     /// The open file.
@@ -74,23 +81,24 @@ impl OutputFile {
         self.part.is_none()
     }
 
-    /// Puts the content on the disk and then under its name.
+    /// Puts the content on the disk and then under its name, unless something else is there than
+    /// [`expect_present`] saw.
     ///
     /// # Errors
-    /// The disk is full or fails; then the part is removed, and what had the name stays.
+    /// The disk is full or fails; then the part is removed, and what had the name stays. [`Displaced`]: something else
+    /// is there; it stays, and the content is beside it under another name.
     pub fn commit(mut self) -> io::Result<()> {
         let Some(part) = &self.part else { return Ok(()) };
         // Some file systems report a full disk only here, and after a crash the rename must not have
         // overtaken the data.
         self.file.sync_all()?;
-        std::fs::rename(&part.temporary, &part.target)?;
+        let displaced = part.take_name()?;
         sync_folder(&part.target);
         self.part = None;
-        Ok(())
+        displaced
+            .map_or(Ok(()), |displaced| Err(io::Error::new(ErrorKind::AlreadyExists, displaced)))
     }
-}
 
-impl OutputFile {
     /// As [`commit`](Self::commit), but fails if something has the name by now, as [`rename_new`] does.
     ///
     /// # Errors
@@ -114,6 +122,60 @@ impl Drop for OutputFile {
     }
 }
 
+impl Part {
+    /// Gives it the name of its target, or, where something else is there than expected, a name beside it.
+    fn take_name(&self) -> io::Result<Option<Displaced>> {
+        let Some(expected) = expected_at(&self.path) else {
+            std::fs::rename(&self.temporary, &self.target)?;
+            return Ok(None);
+        };
+        let renamed = match Found::at(&self.target) {
+            Found::Nothing => rename_new(&self.temporary, &self.target),
+            there if there == expected => std::fs::rename(&self.temporary, &self.target),
+            _ => Err(ErrorKind::AlreadyExists.into()),
+        };
+        match renamed {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                let kept = self.stay_beside()?;
+                Ok(Some(Displaced { kept }))
+            }
+            Err(error) => Err(error),
+            Ok(()) => {
+                // The same process may write it again.
+                expect_present(&self.path);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Takes the first free name of `NAME-new.ENDING`, `NAME-new-2.ENDING`, ...
+    fn stay_beside(&self) -> io::Result<PathBuf> {
+        let mut taken = Err(ErrorKind::AlreadyExists.into());
+        for number in 1..=MOST_BESIDE {
+            let name = beside(&self.target, number);
+            taken = rename_new(&self.temporary, &name).map(|()| name);
+            if !matches!(&taken, Err(error) if error.kind() == ErrorKind::AlreadyExists) {
+                break;
+            }
+        }
+        taken
+    }
+}
+
+/// A name beside a target, with the same ending, because the ending is the format.
+fn beside(target: &Path, number: u32) -> PathBuf {
+    let mut name = target.file_stem().unwrap_or_default().to_owned();
+    name.push("-new");
+    if number > 1 {
+        name.push(format!("-{number}"));
+    }
+    if let Some(ending) = target.extension() {
+        name.push(".");
+        name.push(ending);
+    }
+    target.with_file_name(name)
+}
+
 /// A new part and its name.
 fn new_part(target: &Path) -> io::Result<(File, PathBuf)> {
     loop {
@@ -125,7 +187,7 @@ fn new_part(target: &Path) -> io::Result<(File, PathBuf)> {
         let file = match opened {
             Ok(file) => file,
             // A killed process with this number left it.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
             Err(error) => return Err(error),
         };
         // Not every file system has locks; without one nobody takes this part for a dead one either.
@@ -146,7 +208,7 @@ fn prefix(name: &OsStr) -> OsString {
 
 /// Removes the parts of `target` that killed processes left; returns which.
 pub fn remove_dead_parts(target: &Path) -> Vec<PathBuf> {
-    let target = target.canonicalize().unwrap_or_else(|_| target.to_path_buf());
+    let Ok(target) = target_of(target) else { return Vec::new() };
     let Some(name) = target.file_name() else { return Vec::new() };
     let begin = prefix(name);
     let Ok(entries) = std::fs::read_dir(folder_of(&target)) else { return Vec::new() };
@@ -210,6 +272,55 @@ mod tests {
         assert_eq!(std::fs::read(&target).unwrap(), b"whole");
         assert!(others.iter().all(|name| folder.path().join(name).exists()));
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 4);
+    }
+
+    fn written(path: &Path, text: &str) -> io::Result<()> {
+        let mut file = OutputFile::create(path)?;
+        file.file().write_all(text.as_bytes())?;
+        file.commit()
+    }
+
+    #[test]
+    fn only_what_was_seen_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let text = |name: &str| std::fs::read_to_string(at(name)).unwrap();
+        let target = at("out.wav");
+        expect_present(&target);
+        written(&target, "first").unwrap();
+        // What this process wrote itself it may write again.
+        written(&target, "second").unwrap();
+        assert_eq!(text("out.wav"), "second");
+        let late = OutputFile::create(&target).unwrap();
+        std::fs::write(&target, "longer, and theirs").unwrap();
+        let error = late.commit().unwrap_err();
+        let kept = &Displaced::of(&error).unwrap().kept;
+        assert_eq!(kept.file_name().unwrap(), "out-new.wav");
+        assert!(Displaced::of(&written(&target, "third").unwrap_err()).is_some());
+        assert_eq!(
+            (text("out.wav"), text("out-new-2.wav")),
+            ("longer, and theirs".into(), "third".into())
+        );
+        crate::expect_anything(&target);
+        written(&target, "fourth").unwrap();
+        assert_eq!(text("out.wav"), "fourth");
+        let new = at("new");
+        expect_present(&new);
+        let file = OutputFile::create(&new).unwrap();
+        std::fs::write(&new, "theirs").unwrap();
+        assert!(Displaced::of(&file.commit().unwrap_err()).is_some());
+        assert_eq!((text("new"), text("new-new")), ("theirs".into(), String::new()));
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 5, "and no part");
+    }
+
+    #[test]
+    fn a_link_that_leads_nowhere_stays_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink("target", &link).unwrap();
+        written(&link, "text").unwrap();
+        assert!(link.symlink_metadata().unwrap().is_symlink());
+        assert_eq!(std::fs::read_to_string(folder.path().join("target")).unwrap(), "text");
     }
 
     #[test]

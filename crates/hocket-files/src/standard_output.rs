@@ -1,6 +1,6 @@
 //! Standard output. A program that runs code of others keeps it for its own results.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -8,17 +8,24 @@ use std::sync::OnceLock;
 
 use rustix::stdio;
 
+use crate::links::{self, MOST_LINKS};
+
 /// Where standard output went when the program began; not set: descriptor 1 is standard output.
 static KEPT: OnceLock<OwnedFd> = OnceLock::new();
-
-/// The most links from a name to descriptor 1, as in the system.
-const MOST_LINKS: usize = 40;
 
 /// Standard output, without a buffer. Lines of several threads need a lock of their own.
 #[derive(Debug, Clone, Copy)]
 pub struct StandardOutput;
 
 impl StandardOutput {
+    /// What it leads to: a file, a pipe, a terminal.
+    ///
+    /// # Errors
+    /// It is closed.
+    pub fn metadata(self) -> io::Result<Metadata> {
+        file()?.metadata()
+    }
+
     /// Keeps standard output for those who write to [`StandardOutput`]. From now on descriptor 1 leads to standard
     /// error, so a library or a plug-in that prints says it there. Child processes that inherit descriptor 1 do so, too.
     ///
@@ -69,8 +76,8 @@ pub fn is_standard_output(path: &Path) -> bool {
         if names.iter().any(|name| path == Path::new(name)) || is_first_descriptor(&path) {
             return true;
         }
-        let Ok(next) = std::fs::read_link(&path) else { return false };
-        path = path.parent().unwrap_or(Path::new("")).join(next);
+        let Some(next) = links::next(&path) else { return false };
+        path = next;
     }
     false
 }

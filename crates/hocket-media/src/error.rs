@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use hocket_files::Displaced;
+
 /// Why a file could not be decoded. No retry helps unless the file changes.
 #[derive(Debug, thiserror::Error)]
 pub enum MediaError {
@@ -128,7 +130,10 @@ impl WriteError {
 
     /// A failed system call, with the remedy that fits it.
     pub fn io(path: &Path, error: io::Error) -> Self {
-        let (cause, remedy) = explain(&error);
+        let (cause, remedy) = match Displaced::of(&error) {
+            Some(_) => (None, "compare the two, and keep the one you want"),
+            None => explain(&error),
+        };
         let cause = cause.map_or_else(|| error.to_string(), str::to_owned);
         Self { path: path.into(), cause, remedy, source: Some(error) }
     }
