@@ -158,7 +158,7 @@ fn beyond_4_gib_a_wav_file_is_rf64_and_can_be_recovered() {
     // As after the first sync: a plain header that states little.
     let layout = WavLayout { samples: WavFormat::Float32, sample_rate_hz: 96_000, channels: 64 };
     let file = std::fs::File::options().write(true).open(&path).unwrap();
-    std::os::unix::fs::FileExt::write_all_at(&file, &layout.header(1000), 0).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, &layout.take_header(1000), 0).unwrap();
     std::fs::remove_file(folder.path().join("long.wav.take.toml")).unwrap();
     let all = report.frames;
     assert_eq!(recover(&path).unwrap(), Recovery::Repaired { stated: Some(1000), frames: all });
@@ -338,7 +338,7 @@ fn a_flac_file_whose_header_states_too_little_is_repaired() {
     let whole = std::fs::read(&path).unwrap();
     for (frames, stated) in [(0, None), (4096, Some(4096))] {
         let layout = WavLayout { samples: WavFormat::Pcm16, sample_rate_hz: 48_000, channels: 2 };
-        let head = FlacEncoder::new(layout).unwrap().head_of(frames).unwrap();
+        let head = FlacEncoder::for_take(layout).unwrap().head_of(frames).unwrap();
         let mut bytes = whole.clone();
         bytes[..head.len()].copy_from_slice(&head);
         std::fs::write(&path, bytes).unwrap();

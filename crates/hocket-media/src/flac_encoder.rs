@@ -9,8 +9,9 @@ use flacenc::config::Encoder;
 use flacenc::error::{Verified, Verify};
 use flacenc::source::{Context, Fill, FrameBuf};
 
+use crate::own::{SOFTWARE, TAKE_SOFTWARE, flac_comment};
 use crate::sample::{finite, integer};
-use crate::{SOFTWARE, WavFormat, WavLayout, WriteError, Written};
+use crate::{WavFormat, WavLayout, WriteError, Written};
 
 /// Frames a FLAC frame, the usual number at these rates.
 const BLOCK_FRAMES: usize = 4096;
@@ -26,6 +27,8 @@ const MAX_CHANNELS: u16 = 8;
 /// Thread: any that may wait. Errors are those of the encoder, in words.
 pub struct FlacEncoder {
     layout: WavLayout,
+    /// What the head names.
+    software: &'static str,
     encoder: Verified<Encoder>,
     /// Stores samples as they are. The encoder has no code for large residuals of 24 bits (it writes them in unary), so
     /// a block of noise can become larger than its samples, without limit.
@@ -78,6 +81,7 @@ impl FlacEncoder {
         let rate = layout.sample_rate_hz as usize;
         Ok(Self {
             layout,
+            software: SOFTWARE,
             encoder: Encoder::default().into_verified().map_err(|(_, error)| words(&error))?,
             verbatim: verbatim()?,
             info: StreamInfo::new(rate, channels, bits).map_err(|error| words(&error))?,
@@ -87,6 +91,14 @@ impl FlacEncoder {
             block: Vec::with_capacity(channels * BLOCK_FRAMES),
             is_whole: false,
         })
+    }
+
+    /// As [`FlacEncoder::new`], of a take: its head says so.
+    ///
+    /// # Errors
+    /// What the encoder said.
+    pub fn for_take(layout: WavLayout) -> Result<Self, String> {
+        Ok(Self { software: TAKE_SOFTWARE, ..Self::new(layout)? })
     }
 
     /// Takes samples, channel after channel and frame after frame, and appends what is complete to `out`. Counts in
@@ -155,13 +167,7 @@ impl FlacEncoder {
         info.write(&mut body).map_err(|error| words(&error))?;
         let mut head = b"fLaC\x00\x00\x00\x22".to_vec();
         head.extend_from_slice(body.as_slice());
-        // The last block of metadata, a Vorbis comment without fields.
-        let comment_bytes = (4 + SOFTWARE.len() + 4) as u32;
-        head.push(0x84);
-        head.extend_from_slice(&comment_bytes.to_be_bytes()[1..]);
-        head.extend_from_slice(&(SOFTWARE.len() as u32).to_le_bytes());
-        head.extend_from_slice(SOFTWARE.as_bytes());
-        head.extend_from_slice(&[0; 4]);
+        head.extend(flac_comment(self.software));
         Ok(head)
     }
 

@@ -18,6 +18,7 @@ mod decode;
 mod resample;
 mod sample;
 mod dither;
+mod own;
 mod wav_layout;
 mod wav;
 mod flac_encoder;
@@ -37,10 +38,8 @@ pub use error::{MediaError, WriteError};
 pub use flac_encoder::FlacEncoder;
 pub use levels::{LevelMeter, Levels, NotMeasurable};
 pub use overview::{Overview, Point, Preview, Progress, THESIS_PIECE_BYTES};
+pub use own::{SOFTWARE, is_output};
 pub use resample::{resample, resample_beginning};
 pub use wav::{WavWriter, Written};
 pub use wav_layout::{WavFormat, WavLayout};
 pub use writer::{AudioWriter, FileFormat};
-
-/// How a file that is written here names its software.
-pub const SOFTWARE: &str = "Hocket";

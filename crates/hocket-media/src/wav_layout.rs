@@ -1,6 +1,7 @@
 //! What a WAV file holds before its samples, and how they are encoded.
 
 use crate::Written;
+use crate::own::{FMT_AT, SOFTWARE, TAKE_SOFTWARE, software_chunk};
 use crate::sample::{finite, integer};
 
 /// How samples are stored.
@@ -31,10 +32,6 @@ pub struct WavLayout {
 
 /// The largest RIFF size that a plain header may state.
 pub(crate) const RIFF_LIMIT: u64 = u32::MAX as u64 - 1;
-/// `RIFF` header and form (12), `JUNK` or `ds64` (8 + 28).
-const FMT_AT: usize = 48;
-/// Names the software; `SOFTWARE` with zeros to an even length.
-const SOFTWARE_CHUNK: &[u8; 28] = b"LIST\x14\0\0\0INFOISFT\x08\0\0\0Hocket\0\0";
 /// The fixed part of a sub-format's GUID, behind its format tag.
 const GUID_REST: [u8; 14] = [0, 0, 0, 0, 0x10, 0, 0x80, 0, 0, 0xaa, 0, 0x38, 0x9b, 0x71];
 
@@ -77,6 +74,11 @@ impl WavLayout {
         self.header_up_to(frames, RIFF_LIMIT)
     }
 
+    /// As [`WavLayout::header`], of a take: it says so, and is longer.
+    pub fn take_header(self, frames: u64) -> Vec<u8> {
+        completed(self, self.blank_by(TAKE_SOFTWARE), frames, RIFF_LIMIT)
+    }
+
     /// Appends samples to `out`, channel after channel and frame after frame. Counts in `written` what was clipped
     /// and what was not finite, but not the frames.
     ///
@@ -101,34 +103,22 @@ impl WavLayout {
 
     /// As [`WavLayout::header`]; RF64 where the RIFF size would exceed `riff_limit`.
     pub(crate) fn header_up_to(self, frames: u64, riff_limit: u64) -> Vec<u8> {
-        let mut header = self.blank();
-        let data_at = header.len();
-        let data_bytes = frames * self.frame_bytes();
-        let riff = data_at as u64 + data_bytes + data_bytes % 2 - 8;
-        let mut put = |at: usize, bytes: &[u8]| header[at..at + bytes.len()].copy_from_slice(bytes);
-        if self.samples == WavFormat::Float32 {
-            put(data_at - 12, &u32::try_from(frames).unwrap_or(u32::MAX).to_le_bytes());
-        }
-        if riff <= riff_limit {
-            put(4, &(riff as u32).to_le_bytes());
-            put(data_at - 4, &(data_bytes as u32).to_le_bytes());
-        } else {
-            put(0, b"RF64\xff\xff\xff\xff");
-            put(12, &ds64(riff, data_bytes, frames));
-            put(data_at - 4, &[0xff; 4]);
-        }
-        header
+        completed(self, self.blank(), frames, riff_limit)
     }
 
     /// Everything before the samples, with room for a `ds64` chunk and all sizes zero.
     pub(crate) fn blank(self) -> Vec<u8> {
+        self.blank_by(SOFTWARE)
+    }
+
+    fn blank_by(self, software: &str) -> Vec<u8> {
         let mut bytes = b"RIFF\0\0\0\0WAVEJUNK\x1c\0\0\0".to_vec();
         bytes.resize(FMT_AT, 0);
         let fmt = self.fmt_body();
         bytes.extend(b"fmt ");
         bytes.extend((fmt.len() as u32).to_le_bytes());
         bytes.extend(fmt);
-        bytes.extend(SOFTWARE_CHUNK);
+        bytes.extend(software_chunk(software));
         if self.samples == WavFormat::Float32 {
             bytes.extend(b"fact\x04\0\0\0\0\0\0\0");
         }
@@ -169,6 +159,26 @@ impl WavLayout {
             _ => 0,
         }
     }
+}
+
+/// A blank header with all its sizes.
+fn completed(layout: WavLayout, mut header: Vec<u8>, frames: u64, riff_limit: u64) -> Vec<u8> {
+    let data_at = header.len();
+    let data_bytes = frames * layout.frame_bytes();
+    let riff = data_at as u64 + data_bytes + data_bytes % 2 - 8;
+    let mut put = |at: usize, bytes: &[u8]| header[at..at + bytes.len()].copy_from_slice(bytes);
+    if layout.samples == WavFormat::Float32 {
+        put(data_at - 12, &u32::try_from(frames).unwrap_or(u32::MAX).to_le_bytes());
+    }
+    if riff <= riff_limit {
+        put(4, &(riff as u32).to_le_bytes());
+        put(data_at - 4, &(data_bytes as u32).to_le_bytes());
+    } else {
+        put(0, b"RF64\xff\xff\xff\xff");
+        put(12, &ds64(riff, data_bytes, frames));
+        put(data_at - 4, &[0xff; 4]);
+    }
+    header
 }
 
 /// The body of a `ds64` chunk with its header, as long as the `JUNK` chunk that it replaces.

@@ -44,7 +44,7 @@ impl TakeFile {
             TakeFormat::Flac16 | TakeFormat::Flac24 => {
                 FlacEncoder::check(path, layout)?;
                 let failed = |error| WriteError::refused(path, error, "record WAV (.wav) instead");
-                Some(Box::new(FlacEncoder::new(layout).map_err(failed)?))
+                Some(Box::new(FlacEncoder::for_take(layout).map_err(failed)?))
             }
         };
         let io = |error| WriteError::io(path, error);
@@ -207,7 +207,7 @@ impl TakeFile {
 
     fn header(&self) -> Result<Vec<u8>, WriteError> {
         match &self.flac {
-            None => Ok(self.layout.header(self.frames)),
+            None => Ok(self.layout.take_header(self.frames)),
             Some(flac) => {
                 let head = flac.head_of(self.frames);
                 head.map_err(|error| {
