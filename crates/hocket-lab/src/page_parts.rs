@@ -34,6 +34,18 @@ pub(crate) fn head(title: &str, scripts: &str, styles: &[&str]) -> Markup {
     }
 }
 
+/// What every page has directly before its style. Text between title and page cannot be the same: its `<` is escaped.
+const MARK: &str =
+    r#"<link rel="icon" href="data:,"><meta name="generator" content="Hocket"><style>"#;
+
+/// Whether a file that begins with these bytes is a page with this [`head`]. 4096 bytes are enough.
+pub fn is_page(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    let first_style = text.find("<style").filter(|_| text.starts_with("<!DOCTYPE html><html "));
+    let mark_at = text.find(MARK).map(|at| at + MARK.len() - "<style>".len());
+    first_style.is_some() && first_style == mark_at
+}
+
 /// What a page with this [`head`] begins with, to the end of its policy. The browser applies the policy to all that follows.
 pub(crate) fn policy_first(scripts: &str) -> String {
     let page = html! { (DOCTYPE) html lang="en" { (head("", scripts, &[])) } }.into_string();
@@ -79,6 +91,21 @@ fn base64(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_page_is_known_by_its_mark_at_its_place() {
+        let page = |title: &str| {
+            html! { (DOCTYPE) html lang="en" { (head(title, "", &[])) } }.into_string()
+        };
+        let titles = ["", "mine", "<style>", MARK];
+        assert!(titles.iter().all(|title| is_page(page(title).as_bytes())));
+        let mine = format!("<!DOCTYPE html><html lang=\"en\"><style></style><pre>{MARK}</pre>");
+        let quoted =
+            "<!DOCTYPE html><html lang=\"en\">name=\"generator\" content=\"Hocket\"<style>";
+        for other in [mine.as_str(), quoted, MARK, "<!DOCTYPE html><html lang=\"en\">", ""] {
+            assert!(!is_page(other.as_bytes()), "{other}");
+        }
+    }
 
     #[test]
     fn base64_is_that_of_the_standard() {

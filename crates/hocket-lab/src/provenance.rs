@@ -121,16 +121,22 @@ pub fn check_place(path: &Path, force: bool) -> Result<(), String> {
 
 /// An empty file, or JSON that calls itself a record of Hocket. The state of a plug-in is no record.
 fn may_replace(path: &Path) -> bool {
+    let is_empty = std::fs::metadata(path).is_ok_and(|about| about.len() == 0);
+    let is_record = |format: &str| format.starts_with("hocket-") && !format.contains("-state/");
+    is_empty || format_of(path).is_some_and(|format| is_record(&format))
+}
+
+/// What a JSON file calls its own format: `format`, not within anything else. `None` where it says nothing or is no JSON.
+///
+/// Cost: reads the file to its end.
+pub fn format_of(path: &Path) -> Option<String> {
     #[derive(Deserialize)]
     struct Head {
         format: String,
     }
-    let Ok(file) = File::open(path) else { return false };
-    let is_empty = file.metadata().is_ok_and(|about| about.len() == 0);
+    let file = BufReader::new(File::open(path).ok()?);
     // It reads past everything else without keeping it.
-    let head = serde_json::from_reader::<_, Head>(BufReader::new(file));
-    let is_record = |format: &str| format.starts_with("hocket-") && !format.contains("-state/");
-    is_empty || head.is_ok_and(|head| is_record(&head.format))
+    serde_json::from_reader::<_, Head>(file).ok().map(|head| head.format)
 }
 
 /// Writes a record of a benchmark, all of it or nothing.

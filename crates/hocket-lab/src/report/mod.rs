@@ -22,6 +22,7 @@ mod text;
 mod timeline;
 mod verdict;
 
+pub use crate::page_parts::is_page;
 pub use analysis::{Analysis, Judgement, Measured, Row, Turns, Wake};
 pub use baseline::{Baseline, MAX_SLOWER, Misfit, baseline_misfit};
 pub use page::{html, svg_comparison};
