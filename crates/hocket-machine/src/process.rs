@@ -86,6 +86,15 @@ pub fn migrations(process: u32) -> Vec<(u32, u64)> {
     threads.filter_map(of).collect()
 }
 
+/// From now on a write beyond the limit of a file's size (`ulimit -f`) is an error like that of a full disk. Without
+/// this it ends the process, and nothing can be said or cleaned up. Child processes inherit it.
+///
+/// # Errors
+/// What the system said; then such a write still ends the process.
+pub fn outlive_file_size_limit() -> io::Result<()> {
+    sys::ignore_file_size_signal()
+}
+
 /// Kills a group of processes when it is dropped, and when this process ends, however it ends.
 ///
 /// The group is that of a child which was started as its leader (`CommandExt::process_group(0)`). Drop this before the

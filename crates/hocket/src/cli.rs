@@ -21,6 +21,7 @@ mod trace;
 
 use clap::{Parser, Subcommand};
 use hocket_files::StandardOutput;
+use hocket_machine::process::outlive_file_size_limit;
 
 pub use bench::BenchArgs;
 pub use check::CheckArgs;
@@ -160,6 +161,9 @@ impl Command {
 pub fn run(cli: Cli) -> Result<Exit, Failure> {
     crate::written::begin();
     set_talk(cli.talk());
+    outlive_file_size_limit().map_err(|error| {
+        Failure::not_possible(format!("the signal SIGXFSZ cannot be ignored: {error}"))
+    })?;
     if !cli.command.is_isolated() {
         StandardOutput::keep().map_err(|error| {
             Failure::not_possible(format!("standard output cannot be kept for results: {error}"))

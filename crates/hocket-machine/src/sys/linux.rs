@@ -32,6 +32,17 @@ fn check(result: libc::c_long) -> io::Result<libc::c_long> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
+// ---- signals ------------------------------------------------------------------------------------------------------
+
+/// Lets a write beyond the limit of a file's size fail, instead of ending the process.
+pub(crate) fn ignore_file_size_signal() -> io::Result<()> {
+    // SAFETY: kernel-checks; without a handler no code of ours runs in a signal.
+    match unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) } {
+        libc::SIG_ERR => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
 // ---- affinity -----------------------------------------------------------------------------------------------------
 
 /// The CPUs a thread may run on.

@@ -198,6 +198,23 @@ fn fault_08_a_render_larger_than_the_disk_is_refused() {
     assert_eq!(files(disk.path()), Vec::<String>::new());
 }
 
+/// A file that may not grow further is an error like a full disk, and no end by a signal.
+#[test]
+fn fault_08_a_limit_of_file_sizes_is_told() {
+    let (folder, file) = one_track("");
+    let out = folder.path().join("out.wav");
+    let line =
+        format!("ulimit -f 100; exec \"$HOCKET\" render {file} -o {} --length 10", out.display());
+    let ran = through_shell(&line);
+    assert_eq!(ran.code, Some(3), "{}", ran.err);
+    assert!(
+        ran.err.contains("largest size allowed") && ran.err.contains("ulimit -f"),
+        "{}",
+        ran.err
+    );
+    assert_eq!(files(folder.path()), ["loop.flac", "try.toml"]);
+}
+
 /// A short part at the end of eleven days is eleven days of work.
 #[test]
 fn fault_08_a_part_that_is_days_away_is_questioned() {
