@@ -3,6 +3,8 @@
 mod fill;
 mod start;
 
+use std::path::Path;
+
 pub(crate) use start::preview;
 
 use hocket_engine::{Couples, Policy, SeatSpeeds, Seating};
@@ -72,13 +74,7 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     parts.end("measuring");
     print_result(&record, args.json)?;
     let gate = (!baselines.is_empty()).then(|| gate(&baselines, &record, args));
-    if let Some(path) = &args.record {
-        crate::keep::record(&record, path)?;
-        wrote(path);
-    }
-    if let Some(path) = &args.report {
-        crate::report::write_page(&record, path)?;
-    }
+    write_results(&record, args.record.as_deref(), args.report.as_deref())?;
     parts.end("results");
     parts.tell();
     let ended = match failure {
@@ -205,6 +201,24 @@ fn print_result(record: &BenchRecord, json: bool) -> Result<(), Failure> {
         print(&hocket_lab::report::text_table(record));
     }
     Ok(())
+}
+
+/// Writes the record and the page, each also where the other one cannot be written.
+///
+/// # Errors
+/// Of the record, else of the page.
+pub(crate) fn write_results(
+    record: &BenchRecord,
+    record_path: Option<&Path>,
+    page_path: Option<&Path>,
+) -> Result<(), Failure> {
+    let kept =
+        record_path.map_or(Ok(()), |path| crate::keep::record(record, path).map(|()| wrote(path)));
+    let page = page_path.map_or(Ok(()), |path| crate::report::write_page(record, path));
+    if let (Err(_), Err(why)) = (&kept, &page) {
+        tell(why);
+    }
+    kept.and(page)
 }
 
 /// More workers than seats are refused before anything is loaded for them.

@@ -11,7 +11,6 @@ use crate::files::{Files, Kind};
 use crate::load::{OpenedSession, topology};
 use crate::output::print;
 use crate::profile::Known;
-use crate::written::wrote;
 
 /// Runs the command.
 ///
@@ -44,9 +43,7 @@ pub fn run(args: &DemoArgs) -> Result<Exit, Failure> {
     let measured = crate::bench::measure(&plan, &bench, &opened, &stop)?;
     let record = measured.record;
     print(&hocket_lab::report::text_table(&record));
-    crate::keep::record(&record, &json)?;
-    wrote(&json);
-    crate::report::write_page(&record, &html)?;
+    crate::bench::write_results(&record, Some(&json), Some(&html))?;
     print(&format!("\nReport: {}\nRecord: {}\n", html.display(), json.display()));
     match measured.failure {
         Some(failure) => Err(failure),

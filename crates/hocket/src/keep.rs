@@ -1,22 +1,13 @@
 //! Results that took time are kept, if not where they were wanted, then somewhere else.
 
-use std::fmt::Display;
-use std::fs::File;
 use std::io::Write;
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
 
-use hocket_files::{OutputFile, is_standard_output};
-use hocket_lab::record::BenchRecord;
-use rustix::fs::OFlags;
-use rustix::io::Errno;
+use hocket_files::{Displaced, OutputFile};
+use hocket_lab::record::{BenchRecord, RecordError};
 
-use crate::failure::{Exit, Failure};
-
-/// How often it looks whether a pipe has a reader.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+use crate::failure::Failure;
+use crate::pipe::reader_of;
 
 /// Writes the record.
 ///
@@ -24,7 +15,15 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Where it was not written at `path`, exit code 3, or 130 where Ctrl-C ended the wait for the reader of a pipe; the message says
 /// where it is instead.
 pub(crate) fn record(record: &BenchRecord, path: &Path) -> Result<(), Failure> {
-    Kept { what: "record", ending: ".json" }.write(path, |path| record.write_atomic(path))
+    Kept { what: "record", ending: ".json" }.write(path, |path| {
+        record.write_atomic(path).map_err(|error| {
+            let cause = match &error {
+                RecordError::Write { cause, .. } => Displaced::of(cause),
+                _ => None,
+            };
+            NotWritten { is_kept: cause.is_some(), why: error.to_string() }
+        })
+    })
 }
 
 /// Writes a trace.
@@ -40,39 +39,19 @@ pub(crate) fn trace(bytes: &[u8], path: &Path) -> Result<(), Failure> {
             output.commit()
         };
         write().map_err(|error: std::io::Error| {
-            let path = path.display();
-            format!("{path}: cannot be written: {error}; name a file elsewhere")
+            let (path, is_kept) = (path.display(), Displaced::of(&error).is_some());
+            let remedy = if is_kept { "compare the two" } else { "name a file elsewhere" };
+            NotWritten { why: format!("{path}: cannot be written: {error}; {remedy}"), is_kept }
         })
     })
 }
 
-/// Waits until somebody reads a named pipe, and opens it; `None` for every other file. To open a pipe for writing waits, too,
-/// but Ctrl-C does not end that.
-///
-/// # Errors
-/// Ctrl-C came, and the pipe has no reader.
-fn reader_of(path: &Path) -> Result<Option<File>, String> {
-    let is_pipe = std::fs::metadata(path).is_ok_and(|there| there.file_type().is_fifo());
-    if !is_pipe || is_standard_output(path) {
-        return Ok(None);
-    }
-    let stop = crate::interrupt::flag().map_err(|why| why.message)?;
-    let flags = OFlags::NONBLOCK.bits().cast_signed();
-    loop {
-        match File::options().write(true).custom_flags(flags).open(path) {
-            Err(error) if Errno::from_io_error(&error) == Some(Errno::NXIO) => {}
-            // Another error is told when the pipe is opened to be written.
-            opened => return Ok(opened.ok()),
-        }
-        // Relaxed: the flag stands for itself.
-        if stop.load(Relaxed) {
-            let path = path.display();
-            return Err(format!(
-                "{path}: interrupted, and nobody reads this pipe; start its reader first"
-            ));
-        }
-        std::thread::sleep(LOOK_EVERY);
-    }
+/// Why a result is not where it was wanted.
+struct NotWritten {
+    /// For people.
+    why: String,
+    /// Whether it lies beside its place already.
+    is_kept: bool,
 }
 
 /// What is kept.
@@ -85,27 +64,24 @@ struct Kept<'a> {
 
 impl Kept<'_> {
     /// `write` writes it whole or not at all.
-    fn write<E: Display>(
+    fn write(
         &self,
         path: &Path,
-        write: impl Fn(&Path) -> Result<(), E>,
+        write: impl Fn(&Path) -> Result<(), NotWritten>,
     ) -> Result<(), Failure> {
-        // Open until all is written, so that the reader sees one end.
         let _open = match reader_of(path) {
             Ok(open) => open,
             Err(why) => {
-                let kept = self.elsewhere(&why, &write);
-                return Err(Failure { exit: Exit::Interrupted, ..kept });
+                return Err(Failure { exit: why.exit, ..self.elsewhere(&why.message, &write) });
             }
         };
-        write(path).map_err(|error| self.elsewhere(&error, &write))
+        write(path).map_err(|error| match error.is_kept {
+            true => Failure::not_possible(error.why),
+            false => self.elsewhere(&error.why, &write),
+        })
     }
 
-    fn elsewhere<E>(
-        &self,
-        error: &impl Display,
-        write: &impl Fn(&Path) -> Result<(), E>,
-    ) -> Failure {
+    fn elsewhere(&self, error: &str, write: &impl Fn(&Path) -> Result<(), NotWritten>) -> Failure {
         let places = [PathBuf::from("."), std::env::temp_dir()];
         let kept = places.iter().find_map(|folder| self.new_file(folder, write));
         let what = self.what;
@@ -118,10 +94,10 @@ impl Kept<'_> {
     }
 
     /// A new file in `folder`; `None` where none can be written.
-    fn new_file<E>(
+    fn new_file(
         &self,
         folder: &Path,
-        write: &impl Fn(&Path) -> Result<(), E>,
+        write: &impl Fn(&Path) -> Result<(), NotWritten>,
     ) -> Option<PathBuf> {
         let prefix = format!("hocket-{}-", self.what);
         let new = tempfile::Builder::new().prefix(&prefix).suffix(self.ending).tempfile_in(folder);

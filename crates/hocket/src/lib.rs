@@ -31,6 +31,7 @@ pub mod profile;
 pub mod generate;
 mod files;
 mod keep;
+mod pipe;
 mod written;
 mod notes;
 mod leftovers;

@@ -104,6 +104,8 @@ fn render(args: &RenderArgs, prepared: Prepared, stop: &AtomicBool) -> Result<bo
     let sources = Sources::new(&engine, first_stem, &stems);
     let _folder = stems.make_folder()?;
     let paths: Vec<&Path> = std::iter::once(args.output.as_path()).chain(stems.paths()).collect();
+    let readers = paths.iter().map(|path| crate::pipe::reader_of(path));
+    let _readers = readers.collect::<Result<Vec<_>, Failure>>()?;
     let wanted_files = Wanting { args, format, dither, measures, rate_hz, region };
     let numbered = (0..).zip(&paths).map(|(number, path)| wanted_files.create(number, path));
     let files = numbered.collect::<Result<Vec<Output>, WriteError>>();

@@ -92,6 +92,7 @@ fn write(
 ) -> Result<bool, Failure> {
     let stop = crate::interrupt::flag()?;
     let rate_hz = engine.settings().rate_hz;
+    let _reader = crate::pipe::reader_of(&args.output)?;
     let writer = AudioWriter::create(&args.output, format, rate_hz, args.format.into(), frames);
     let mut writer = writer.map_err(Failure::not_possible)?.with_dither(dither.of_file(0, 0));
     let bar = bar(frames, "rendering");

@@ -84,6 +84,18 @@ fn fault_05_a_record_that_cannot_be_written_is_kept_elsewhere() {
     assert!(record.partial.is_some());
 }
 
+#[test]
+fn fault_05_a_page_is_written_also_where_the_record_cannot_be() {
+    let (folder, file) = one_track("");
+    let page = folder.path().join("page.html");
+    let mut command = hocket(&["bench", &file, "--blocks", "20", "--blocks-per-round", "20"]);
+    command.args(["--policy", "off", "--disturb", "none", "--record", "/dev/full", "--report"]);
+    let ran = Ran::from(command.arg(&page).current_dir(folder.path()).output().unwrap());
+    assert_eq!(ran.code, Some(3), "{}", ran.err);
+    assert!(ran.err.contains("/dev/full") && ran.err.contains("instead"), "{}", ran.err);
+    assert!(std::fs::read(&page).unwrap().starts_with(b"<!DOCTYPE html>"));
+}
+
 /// What cannot be written is found out before anything is played or measured.
 #[test]
 fn fault_05_outputs_are_tried_before_the_work() {
