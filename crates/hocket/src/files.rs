@@ -8,14 +8,17 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-use hocket_files::{is_standard_input, is_standard_output, remove_dead_parts};
+use hocket_files::{
+    StandardOutput, expect_anything, expect_present, is_standard_input, is_standard_output,
+    remove_dead_parts, target_of,
+};
 
 use crate::failure::Failure;
 
 /// What an output is, and how an earlier one is recognised by its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// WAV or FLAC that names Hocket as its software.
+    /// WAV or FLAC whose header is Hocket's, and no take.
     Audio,
     /// JSON of the format `hocket-bench`.
     Record,
@@ -44,23 +47,27 @@ pub(crate) enum Kind {
 const HEAD_BYTES: u64 = 4096;
 
 impl Kind {
-    fn wrote(self, head: &[u8]) -> bool {
-        let has = |mark: &str| head.windows(mark.len()).any(|part| part == mark.as_bytes());
+    fn wrote(self, path: &Path) -> bool {
+        let head = head(path);
         let begins = |with: &str| head.starts_with(with.as_bytes());
         match self {
-            Kind::Audio => {
-                (begins("RIFF") || begins("RF64") || begins("fLaC")) && has(hocket_media::SOFTWARE)
-            }
-            Kind::Record => begins("{") && has("\"hocket-bench/"),
-            Kind::Page => begins("<!DOCTYPE html>") && has("name=\"generator\" content=\"Hocket\""),
+            Kind::Audio => hocket_media::is_output(&head),
+            Kind::Record => hocket_lab::provenance::format_of(path)
+                .is_some_and(|format| format.starts_with("hocket-bench/")),
+            Kind::Page => hocket_lab::report::is_page(&head),
             Kind::Site => begins(crate::report::SITE_MARK),
             Kind::Profile => begins(hocket_lab::tune::PROFILE_MARK),
-            Kind::Picture => begins("<svg") && has("data-from=\"hocket"),
+            Kind::Picture => {
+                let root = head.split(|byte| *byte == b'>').next().unwrap_or_default();
+                begins("<svg") && is_in(root, " data-from=\"hocket")
+            }
             Kind::Trace => {
                 let formats = [hocket_trace::run::FORMAT, hocket_trace::system::FORMAT];
                 let is_text = formats.iter().any(|format| begins(format));
-                let is_events = begins("{\"otherData\":{\"format\":") || begins("\n");
-                (is_text || is_events) && formats.iter().any(|format| has(format))
+                // Perfetto's begins like a text that begins with an empty line.
+                let is_binary = begins("\n") && head.iter().any(|byte| *byte < b'\t');
+                let is_events = begins("{\"otherData\":{\"format\":") || is_binary;
+                is_text || is_events && formats.iter().any(|format| is_in(&head, format))
             }
             Kind::State => begins("{\"format\":\"hocket-lv2-state/"),
             Kind::Checked => true,
@@ -70,7 +77,7 @@ impl Kind {
 
     /// Whether Hocket wrote the file at this path as this.
     pub(crate) fn is_of(self, path: &Path) -> bool {
-        path.is_file() && self.wrote(&head(path))
+        path.is_file() && self.wrote(path)
     }
 
     /// Whether its folder is made if there is none. A folder that was mistyped would swallow a whole render.
@@ -109,13 +116,26 @@ impl Identity {
     fn of(path: &Path) -> Option<Identity> {
         let path = if is_standard_input(path) { Path::new("/dev/stdin") } else { path };
         match std::fs::metadata(path) {
-            Ok(there) => there.is_file().then(|| Identity::There(there.dev(), there.ino())),
+            Ok(there) => Identity::of_file(&there),
             Err(_) => {
-                let (folder, way) = nearest_folder(path)?;
+                let path = target_of(path).ok()?;
+                let (folder, way) = nearest_folder(&path)?;
                 let folder = std::fs::metadata(folder).ok()?;
                 Some(Identity::New(folder.dev(), folder.ino(), without_detours(way)))
             }
         }
+    }
+
+    /// As [`Identity::of`], where `-` is standard output.
+    fn of_output(path: &Path) -> Option<Identity> {
+        match is_standard_output(path) {
+            true => StandardOutput.metadata().ok().and_then(|there| Identity::of_file(&there)),
+            false => Identity::of(path),
+        }
+    }
+
+    fn of_file(there: &Metadata) -> Option<Identity> {
+        there.is_file().then(|| Identity::There(there.dev(), there.ino()))
     }
 }
 
@@ -144,7 +164,7 @@ impl Files {
     /// # Errors
     /// The file is an input or another output: nothing is changed.
     pub(crate) fn adds_to(&mut self, what: &str, path: &Path) -> Result<(), Failure> {
-        let Some(file) = Identity::of(path) else { return Ok(()) };
+        let Some(file) = Identity::of_output(path) else { return Ok(()) };
         if let Some(other) = self.seen.iter().find(|seen| seen.file == file) {
             return Err(Failure::bad_input(format!(
                 "{what} {}: this file is {}, too, and nothing was changed; name another file",
@@ -163,7 +183,8 @@ impl Files {
     /// The file is an input or another output, is not Hocket's to replace, or cannot be written: nothing is changed.
     pub(crate) fn writes(&mut self, what: &str, path: &Path, kind: Kind) -> Result<(), Failure> {
         if is_standard_output(path) {
-            return Ok(());
+            // The shell may have opened an input for it.
+            return self.adds_to(what, path);
         }
         if matches!(kind, Kind::Record | Kind::Profile) {
             hocket_lab::provenance::check(path).map_err(Failure::bad_input)?;
@@ -184,6 +205,12 @@ impl Files {
             self.in_new_folders.push(path.into());
         }
         remove_dead_parts_of(path);
+        // With `--force` the user has decided, whatever comes.
+        if self.force {
+            expect_anything(path)
+        } else {
+            expect_present(path)
+        }
         Ok(())
     }
 
@@ -203,7 +230,7 @@ impl Files {
         there: &Metadata,
         kind: Kind,
     ) -> Result<(), Failure> {
-        let own = there.len() == 0 || kind.wrote(&head(path)) && !is_take(path);
+        let own = there.len() == 0 || kind.wrote(path) && !is_take(path);
         match self.force || own {
             true => Ok(()),
             false => Err(Failure::bad_input(format!(
@@ -220,11 +247,19 @@ pub(crate) fn remove_dead_parts_of(path: &Path) {
     crate::leftovers::tell_removed(remove_dead_parts(path));
 }
 
-/// Whether this is a recording: it has a manifest beside it. No other run makes it again.
+/// Whether this is a recording: it has a manifest beside it, under this name or the one that links lead to. No other run
+/// makes it again. Recordings by earlier versions have no other mark.
 fn is_take(path: &Path) -> bool {
-    let mut manifest = path.as_os_str().to_owned();
-    manifest.push(".take.toml");
-    Path::new(&manifest).exists()
+    let has_manifest = |path: &Path| {
+        let mut manifest = path.as_os_str().to_owned();
+        manifest.push(".take.toml");
+        Path::new(&manifest).exists()
+    };
+    has_manifest(path) || target_of(path).is_ok_and(|target| has_manifest(&target))
+}
+
+fn is_in(bytes: &[u8], mark: &str) -> bool {
+    bytes.windows(mark.len()).any(|part| part == mark.as_bytes())
 }
 
 /// The first bytes; nothing of what cannot be read, which Hocket then did not write.
@@ -265,7 +300,8 @@ fn without_detours(way: &Path) -> PathBuf {
 
 /// Makes the folder of an output, if there is none.
 fn make_folder(path: &Path) -> Result<(), Failure> {
-    std::fs::create_dir_all(folder_of(path)).map_err(|error| {
+    let made = target_of(path).and_then(|target| std::fs::create_dir_all(folder_of(&target)));
+    made.map_err(|error| {
         Failure::not_possible(format!(
             "{}: its folder cannot be made: {error}; name a file in a folder that you may write to",
             path.display()
@@ -279,15 +315,23 @@ pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
         let text = format!("{}: is a folder; name a file in it", path.display());
         return Err(Failure::bad_input(text));
     }
-    try_folder(path, folder_of(path))
+    try_folder(path, folder_of(&checked_target(path)?))
 }
 
 /// As [`check_writable`], for a file whose folder is yet to be made.
 fn check_writable_below(path: &Path) -> Result<(), Failure> {
-    match nearest_folder(path) {
+    match nearest_folder(&checked_target(path)?) {
         Some((folder, _)) if !path.is_dir() => try_folder(path, folder),
         _ => check_writable(path),
     }
+}
+
+/// Where the file itself is or will be: a part of it is written there, not beside a link.
+fn checked_target(path: &Path) -> Result<PathBuf, Failure> {
+    target_of(path).map_err(|error| {
+        let path = path.display();
+        Failure::not_possible(format!("{path}: cannot be written: {error}; name another file"))
+    })
 }
 
 fn try_folder(path: &Path, folder: &Path) -> Result<(), Failure> {
@@ -327,6 +371,8 @@ mod tests {
             assert_eq!(Identity::of(&at(name)), Identity::of(&at("x/y/new")), "{name}");
         }
         assert_ne!(Identity::of(&at("x/new")), Identity::of(&at("x/y/new")));
+        std::os::unix::fs::symlink("x/y/new", at("dangling")).unwrap();
+        assert_eq!(Identity::of(&at("dangling")), Identity::of(&at("x/y/new")));
         assert_eq!(Identity::of(Path::new("/dev/null")), None);
     }
 }

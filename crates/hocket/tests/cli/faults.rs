@@ -15,6 +15,8 @@
 //! 11. Headlines said more than their figures bear.
 
 mod replacing;
+mod marks;
+mod meanwhile;
 mod numbers;
 mod loading;
 mod reading;

@@ -1,6 +1,6 @@
 //! Fault 1: what an output may replace.
 
-use super::{bench, record};
+use super::{bench, record, through_shell};
 use crate::support::{check_refused, files, one_track, run};
 
 /// A command that names one file twice is refused before any work, and every file is as it was.
@@ -119,4 +119,62 @@ fn fault_01_no_command_writes_over_what_it_reads() {
     }
     assert_eq!(["try.toml", "loop.flac"].map(|name| std::fs::read(at(name)).unwrap()), before);
     assert_eq!(files(folder.path()), ["again.toml", "hard.flac", "loop.flac", "try.toml"]);
+}
+
+/// The shell may have opened an input for standard output.
+#[test]
+fn fault_01_standard_output_is_no_input_either() {
+    let (folder, file) = one_track("");
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    std::fs::copy(record(), at("r.json")).unwrap();
+    let before = ["try.toml", "loop.flac", "r.json"].map(|name| std::fs::read(at(name)).unwrap());
+    let (audio, record) = (at("loop.flac"), at("r.json"));
+    for line in [
+        format!("render {file} -o - 1<> {audio}"),
+        format!("render {file} -o /dev/stdout 1<> {audio}"),
+        format!("render {file} -o - >> {file}"),
+        format!("render - -o - < {file} >> {file}"),
+        format!("session convert {file} -o - >> {file}"),
+        format!("report {record} -o - 1<> {record}"),
+        format!("report {record} -o - --force 1<> {record}"),
+    ] {
+        let ran = through_shell(&format!("\"$HOCKET\" {line}"));
+        assert_eq!(ran.code, Some(2), "{line}: {}", ran.err);
+        assert!(ran.err.contains("nothing was changed"), "{line}: {}", ran.err);
+    }
+    for (name, bytes) in ["try.toml", "loop.flac", "r.json"].iter().zip(&before) {
+        assert!(&std::fs::read(at(name)).unwrap() == bytes, "{name}");
+    }
+    // Any other file takes what it gets.
+    let ran =
+        through_shell(&format!("\"$HOCKET\" render {file} -o - --length 0.1 > {}", at("a.wav")));
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(std::fs::read(at("a.wav")).unwrap().starts_with(b"RIFF"));
+}
+
+/// A link stays a link, and means its target whether that is there or not.
+#[test]
+fn fault_01_links_mean_their_targets() {
+    let (folder, file) = one_track("");
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let link = |to: &str, name: &str| std::os::unix::fs::symlink(to, at(name)).unwrap();
+    link("page.html", "link.html");
+    let ran = run(&["report", record().to_str().unwrap(), "-o", &at("link.html")]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let is_link = |name: &str| folder.path().join(name).symlink_metadata().unwrap().is_symlink();
+    assert!(is_link("link.html") && !is_link("page.html"));
+    link("target", "link.json");
+    let twice = ["bench", &file, "--record", &at("link.json"), "--report", &at("target")];
+    check_refused(&twice, 2, &["this file is --record, too", "nothing was changed"]);
+    // The part of a file lies beside the file, not beside the link.
+    link("none/a.wav", "none.wav");
+    check_refused(&["render", &file, "-o", &at("none.wav")], 3, &["there is no such folder"]);
+    link("/proc/a.html", "proc.html");
+    let report = ["report", record().to_str().unwrap(), "-o", &at("proc.html")];
+    check_refused(&report, 3, &["cannot be written", "choose a folder"]);
+    // Nobody may write to the folder of descriptors.
+    let line = format!("report {} -o /dev/fd/9 9<> {}", record().display(), at("fd.html"));
+    let ran = through_shell(&format!("\"$HOCKET\" {line}"));
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(std::fs::read(at("fd.html")).unwrap().starts_with(b"<!DOCTYPE html>"));
 }
