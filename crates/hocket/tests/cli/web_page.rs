@@ -136,13 +136,15 @@ fn the_page_follows_the_run_and_its_keys_steer_it() {
 fn without_a_token_the_page_only_watches() {
     let test = "without_a_token_the_page_only_watches";
     let Some(mut page) = chromium(test, Scheme::Light) else { return };
-    let (_folder, file) = session(ENDLESS);
-    let mut run = Playing::start(&file, &[]);
+    let (folder, file) = session(ENDLESS);
+    let take = format!("master={}", folder.path().join("take.wav").display());
+    let mut run = Playing::start(&file, &["--take", &take]);
     open(&mut page, &run);
     page.await_that("!document.getElementById('read-only').hidden");
     let hidden = "['controls', 'ask'].every((id) => document.getElementById(id).hidden)";
     assert_eq!(page.eval(hidden), true);
     page.await_that("document.querySelectorAll('#strips li').length === 3");
+    page.await_that("document.querySelector('#takes li').textContent.endsWith('take.wav')");
     let enabled = "document.querySelectorAll('#strips :enabled').length";
     assert_eq!(page.eval(enabled), 0);
     page.press(" ", "Space");
