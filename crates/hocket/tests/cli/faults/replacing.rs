@@ -138,7 +138,8 @@ fn fault_01_standard_output_is_no_input_either() {
         format!("report {record} -o - 1<> {record}"),
         format!("report {record} -o - --force 1<> {record}"),
     ] {
-        let ran = through_shell(&format!("\"$HOCKET\" {line}"));
+        // The paths of a session from standard input begin where the command runs.
+        let ran = through_shell(&format!("cd {} && \"$HOCKET\" {line}", at("")));
         assert_eq!(ran.code, Some(2), "{line}: {}", ran.err);
         assert!(ran.err.contains("nothing was changed"), "{line}: {}", ran.err);
     }
