@@ -56,6 +56,7 @@ versions|15|comparison/versions/versions.py dbc3880 --rounds 30 --record
 comparison|4|cargo run --locked --release --manifest-path comparison/Cargo.toml -- --mode paced --blocks 1000 --record
 live|21|comparison/live/live.py --record
 clients|8|comparison/live/clients.py --record
+soak|32|ci/soak.sh
 random-graphs|16|$executors --random 200 --seed 1 --record
 random-graphs-late|3|$hostile --random 30 --seed 1 --hostile late --record
 random-graphs-jumps|3|$executors --random 30 --seed 1 --hostile jumps --record

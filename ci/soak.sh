@@ -6,13 +6,15 @@
 #   SOAK_SECONDS=1800   how long, 5 to 10800
 #   SOAK_DEVICE=jack    jack: a server with the dummy driver, the default where jackd is installed; or virtual
 #   SOAK_SEED=1         other numbers give other edits
-#   SOAK_RECORD=FILE    where the record goes, as JSON; target/soak/record.json if not said
+#   SOAK_RECORD=FILE    where the record goes, as JSON; target/soak/record.json if not said. `ci/soak.sh FILE` is the same
 . "$(dirname "$0")/lib.sh"
+
+named=${1:-}
 
 main() {
   local target=${CARGO_TARGET_DIR:-target}
   local folder=$target/soak/session seconds=${SOAK_SECONDS:-1800} device=${SOAK_DEVICE:-}
-  local record=${SOAK_RECORD:-$target/soak/record.json}
+  local record=${named:-${SOAK_RECORD:-$target/soak/record.json}}
   cargo build --locked --workspace --bin hocket --example soak
   mkdir -p "$target/soak"
   rm -rf "$folder"

@@ -78,9 +78,21 @@ def is_stream(path):
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
+def made_from(root):
+    """The commit of the tree `root`, and whether it has changes outside the published records; None without git."""
+    def asked(*words):
+        said = subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=False)
+        return None if said.returncode else said.stdout.strip()
+    try:
+        commit, changes = asked("rev-parse", "HEAD"), asked("status", "--porcelain", "--", ".", f":!{PUBLISHED}")
+    except OSError:
+        return None
+    return None if commit is None or changes is None else {"commit": commit, "changes": bool(changes)}
+
+
 def write(path, record):
-    """Writes a record, all of it or nothing."""
-    text = json.dumps(record) + "\n"
+    """Writes a record, all of it or nothing, with the tree that its script is of."""
+    text = json.dumps({**record, "tree": made_from(ROOT)}) + "\n"
     if is_stream(path):
         path.write_text(text, encoding="utf-8")
         return

@@ -52,7 +52,9 @@ class Places(unittest.TestCase):
         link = self.folder / "link.json"
         link.symlink_to(path)
         records.write(link, {"format": "hocket-voices/1"})
-        self.assertEqual(json.loads(path.read_text(encoding="utf-8")), {"format": "hocket-voices/1"})
+        written = json.loads(path.read_text(encoding="utf-8"))
+        self.assertEqual(written.pop("tree"), records.made_from(records.ROOT))
+        self.assertEqual(written, {"format": "hocket-voices/1"})
         self.assertTrue(link.is_symlink())
         with self.assertRaises(TypeError):
             records.write(path, {"format": object()})
@@ -71,6 +73,21 @@ class Places(unittest.TestCase):
         source = self.file("source.py", "changed")
         self.assertIn("'?? source.py' is not committed", records.unpublishable(published, self.folder))
         self.assertIsNone(records.unpublishable(source, self.folder))
+
+    @unittest.skipUnless(shutil.which("git"), "there is no git")
+    def test_a_record_names_the_tree_that_it_is_made_from(self):
+        self.assertIsNone(records.made_from(self.folder))
+        def git(*words):
+            named = ["-c", "user.name=a", "-c", "user.email=a@b"]
+            subprocess.run(["git", "-C", self.folder, *named, *words], check=True, capture_output=True)
+        git("init", "-q")
+        self.file("source.py", "one")
+        git("add", "-A")
+        git("commit", "-qm", "one")
+        made = records.made_from(self.folder)
+        self.assertEqual((len(made["commit"]), made["changes"]), (40, False))
+        self.file("source.py", "two")
+        self.assertEqual(records.made_from(self.folder), {**made, "changes": True})
 
     def test_every_script_refuses_a_file_that_is_no_record(self):
         notes = self.file("notes.txt", "notes")
