@@ -38,7 +38,7 @@ pub(crate) fn head(title: &str, scripts: &str, styles: &[&str]) -> Markup {
 const MARK: &str =
     r#"<link rel="icon" href="data:,"><meta name="generator" content="Hocket"><style>"#;
 
-/// Whether a file that begins with these bytes is a page with this [`head`]. 4096 bytes are enough.
+/// Whether a file that begins with these bytes is a page with this `head`. 4096 bytes are enough.
 pub fn is_page(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);
     let first_style = text.find("<style").filter(|_| text.starts_with("<!DOCTYPE html><html "));

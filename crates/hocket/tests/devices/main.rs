@@ -12,6 +12,7 @@ mod pty;
 #[path = "../cli/sentry.rs"]
 mod sentry;
 mod clock;
+mod documented;
 mod hosts;
 mod strangers;
 mod transport;

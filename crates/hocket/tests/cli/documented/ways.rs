@@ -25,11 +25,11 @@ const SKIPPED: &[(&str, &str)] = &[
     ("jackd", "no sound card is here; tests/devices starts servers without one"),
     (
         "hocket play sessions/band.toml --device jack",
-        "no JACK server runs here; tests/devices starts servers of its own and plays through them",
+        "no JACK server runs here; tests/devices runs it, and its other forms, on a server of its own",
     ),
     (
         "hocket play sessions/notes.toml --device jack",
-        "no JACK server runs here; hocket-devices' test program `jack` plays notes that come from one",
+        "no JACK server runs here; tests/devices runs it on a server of its own",
     ),
     (
         "hocket play sessions/band.toml --device alsa:hw:0",
