@@ -257,7 +257,7 @@ mod tests {
     }
 
     /// The operations of table 1 as the research names them, and the label of each.
-    const TABLE_1: [(&str, usize, &str); 13] = [
+    const TABLE_1: [(&str, usize, &str); 14] = [
         ("simple syscall", 0, "table 1, simple system call"),
         ("read / write", 0, "table 1, read"),
         ("read / write", 1, "table 1, write"),
@@ -265,6 +265,7 @@ mod tests {
         ("stat / fstat / open+close", 1, "table 1, fstat"),
         ("stat / fstat / open+close", 2, "table 1, open and close"),
         ("select 10 fd / 10 tcp fd", 0, "table 1, select on 10 files"),
+        ("select 10 fd / 10 tcp fd", 1, "table 1, select on 10 TCP connections"),
         ("signal install / overhead", 0, "table 1, signal handler, install"),
         ("signal install / overhead", 1, "table 1, signal handler, overhead"),
         ("pipe latency", 0, "table 1, pipe latency"),

@@ -83,7 +83,7 @@ fn without_ports_or_open_files_that_is_said_with_what_helps() {
     for words in ["chat", "tcpstream", "smt-load"] {
         check(name, ports, words, 0, &["not measurable here", "ip_local_port_range"]);
     }
-    for words in ["chat", "kernel", "tcpstream"] {
+    for words in ["chat", "kernel"] {
         check(name, "ulimit -n 40", words, 0, &["not measurable here", "ulimit -n"]);
     }
 }
