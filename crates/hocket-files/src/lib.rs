@@ -3,7 +3,8 @@
 //! [`read_text`] reads a file that is text by its nature and stops at a limit, whatever the file is: a device, a pipe
 //! or standard input. [`OutputFile`] writes beside its place and takes the name when it is complete. A part that a
 //! killed process left is recognised by its free lock: [`remove_dead_parts`]. [`rename_new`] gives a file a name that
-//! nobody has. [`expect_present`] keeps an output from replacing what came after a look. [`ScratchFolder`] is the same as a part for a folder that is needed for a while.
+//! nobody has. [`expect_present`] keeps an output from replacing a file that came later. [`ScratchFolder`] is the same as a
+//! part for a folder that is needed for a while.
 //!
 //! [`StandardOutput`] is where results go, also where plug-ins print.
 //!

@@ -64,7 +64,7 @@ fn today(results: &Results, then: &Historic, one: &Nearest) -> Option<Today> {
     ratio.or_else(itself)
 }
 
-/// The ratio of two variants, as the old figure is told: in times, or as a change.
+/// The ratio of two variants: in times if the old figure is, else as a change.
 fn divided(results: &Results, then: &Historic, one: &Nearest, from: &str) -> Option<Today> {
     let figure = results.judged(from, &one.variant, one.metric).estimate()?;
     let unit = if then.unit == TIMES { TIMES } else { RATIO };

@@ -250,7 +250,7 @@ fn a_full_file_system_ends_the_take_alone_and_what_was_written_is_intact() {
     }
 }
 
-/// What failed is told while the session plays: on standard error, in the lines of each second, and in the log.
+/// A take that fails is reported while the session plays: on standard error, in the lines of each second, and in the log.
 fn check_told_at_once(said: &str, looks: &[Value], log: &str, error: &str) {
     assert_eq!(said.matches("warning: take master: ended early: ").count(), 1, "{said}");
     let look = looks.last().expect("a line each second");

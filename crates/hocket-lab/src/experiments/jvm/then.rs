@@ -97,7 +97,7 @@ pub(super) fn nearest(old: &Historic) -> Vec<Nearest> {
     }
 }
 
-/// Nice values stand beside base priorities, class by class.
+/// The nice value to show for the base priority of a class of processes.
 fn nice_value(metric: &'static str, label: &str) -> Option<Nearest> {
     let (cases, rest) = label.split_once(": ")?;
     let (class, _) = rest.split_once(", ")?;

@@ -44,7 +44,7 @@ impl Ratio {
 }
 
 impl Firm {
-    /// What stands beside a ratio that is not shown.
+    /// The words for a ratio that is not shown.
     pub(crate) fn unless_shown(self) -> Option<&'static str> {
         match self {
             Firm::Shown => None,

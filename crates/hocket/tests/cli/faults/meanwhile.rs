@@ -70,7 +70,7 @@ fn fault_01_a_file_that_comes_or_changes_during_a_render_stays() {
     check_that_another_file_stays("out.flac", true);
 }
 
-/// Whoever opens a pipe waits for its reader, and Ctrl-C has to end that.
+/// A program that opens a pipe waits for its reader. Ctrl-C has to end that wait.
 #[test]
 fn fault_08_ctrl_c_ends_the_wait_for_the_reader_of_a_pipe() {
     let (folder, file) = one_track("");
