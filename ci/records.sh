@@ -71,11 +71,11 @@ lab-smt-load|5|smt-load --time 4m
 lab-aim9|6|aim9 --time 5m
 lab-chat|6|chat --time 5m
 lab-tcpstream|14|tcpstream --time 13m
-lab-kernel|8|kernel --time 7m
+lab-kernel|21|kernel --time 20m
 lab-fileserver|11|fileserver --time 10m
 lab-guests|13|jvm openmp --time 12m
 lab-affinity-xz|5|affinity --time 4m --guest|xz -6kc out/sources.tar
-lab-affinity-7zz|6|affinity --time 5m --guest|7zz b 1 -md18 -mmt2
+lab-affinity-7zz|11|affinity --time 10m --guest|7zz b 1 -md18 -mmt2
 END
 }
 

@@ -87,6 +87,15 @@ pub trait Operation: sealed::Sealed + Send {
         Ok(())
     }
 
+    /// Whether processes that are forked from now on have the memory that it goes over. At first they have not: every
+    /// mapping makes a fork slower, and other operations measure forks.
+    ///
+    /// # Errors
+    /// What the system refuses.
+    fn is_for_forks(&mut self, _is: bool) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Does it at least so many times.
     ///
     /// # Errors

@@ -2,7 +2,8 @@
 //!
 //! # Invariants, besides those of `calls.rs`
 //! - **own-mapping**: a value here is the only one that knows its mapping, which lives as long as the value. A process
-//!   that was forked meanwhile has the same mapping, and its parent does not use the value until that process has ended.
+//!   that was forked meanwhile has the same mapping, and its parent does not use the value until that process has ended;
+//!   or it lacks the mapping (`SharedWords`), and does not use the value.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -35,8 +36,8 @@ fn map_from(
 
 const READ_WRITE: libc::c_int = libc::PROT_READ | libc::PROT_WRITE;
 
-/// Memory that a forked process shares with this one instead of getting a copy. A fork does not copy its page tables, so
-/// that a process with much of it forks as fast as one with none.
+/// Memory that a forked process lacks, or shares with this one instead of getting a copy. A fork never copies its page tables,
+/// so that a process with much of it forks as fast as one with none.
 #[derive(Debug)]
 pub(crate) struct SharedWords {
     at: NonNull<u64>,
@@ -47,10 +48,21 @@ pub(crate) struct SharedWords {
 unsafe impl Send for SharedWords {}
 
 impl SharedWords {
-    /// So many words, all zero.
+    /// So many words, all zero, which forked processes lack.
     pub(crate) fn new(count: usize) -> io::Result<SharedWords> {
         let at = map((count * 8).max(1), READ_WRITE, libc::MAP_SHARED)?;
-        Ok(SharedWords { at: at.cast(), count })
+        let mut new = SharedWords { at: at.cast(), count };
+        new.is_for_forks(false)?;
+        Ok(new)
+    }
+
+    /// Whether processes that are forked from now on have it; one that lacks it must not use this value.
+    pub(crate) fn is_for_forks(&mut self, is: bool) -> io::Result<()> {
+        let advice = if is { libc::MADV_DOFORK } else { libc::MADV_DONTFORK };
+        // SAFETY: own-mapping; this advice does not change contents.
+        let advised =
+            unsafe { libc::madvise(self.at.as_ptr().cast(), (self.count * 8).max(1), advice) };
+        super::calls::check(advised).map(drop)
     }
 
     pub(crate) fn words(&mut self) -> &mut [u64] {

@@ -154,6 +154,10 @@ fn sum(words: &[u64]) -> u64 {
 impl Sealed for Bandwidth {}
 
 impl Operation for Bandwidth {
+    fn is_for_forks(&mut self, is: bool) -> io::Result<()> {
+        self.memory.is_for_forks(is)
+    }
+
     /// The pages are found, and the caches hold what they can.
     fn begin(&mut self) -> io::Result<()> {
         black_box(sum(self.memory.words()));
@@ -225,18 +229,23 @@ impl Latency {
         let stride = (stride_bytes / 8).max(PLACE_WORDS);
         let places = (bytes / 8 / stride).max(2);
         let mut memory = SharedWords::new(places * stride)?;
-        let order = match order {
-            WalkOrder::Forward => (0..places as u32).collect(),
-            WalkOrder::Random => shuffled(places as u32),
-        };
+        // Given back when the chain is made: what a process keeps on its heap, each of its forks copies.
+        let mut chain = SharedWords::new(places)?;
+        let chain = chain.words();
+        for (rank, place) in chain.iter_mut().enumerate() {
+            *place = rank as u64;
+        }
+        if order == WalkOrder::Random {
+            shuffle(chain);
+        }
         let words = memory.words();
-        for (rank, place) in order.iter().enumerate() {
-            let next = order[(rank + 1) % order.len()];
+        for (rank, place) in chain.iter().enumerate() {
+            let next = chain[(rank + 1) % chain.len()];
             let at = *place as usize * stride;
-            words[at] = next as u64 * stride as u64;
+            words[at] = next * stride as u64;
             words[at + 1] = rank as u64;
         }
-        let at = order[0] as u64 * stride as u64;
+        let at = chain[0] * stride as u64;
         Ok(Latency { memory, stride, places: places as u64, at })
     }
 
@@ -245,19 +254,21 @@ impl Latency {
     }
 }
 
-/// The numbers below `count`, each once, in an order of chance (Fisher and Yates) that is the same in every run.
-fn shuffled(count: u32) -> Vec<u32> {
-    let mut random = Random::new(u64::from(count));
-    let mut order: Vec<u32> = (0..count).collect();
-    for at in (1..count).rev() {
-        order.swap(at as usize, random.below(at + 1) as usize);
+/// Into an order of chance (Fisher and Yates) that is the same in every run.
+fn shuffle(numbers: &mut [u64]) {
+    let mut random = Random::new(numbers.len() as u64);
+    for at in (1..numbers.len()).rev() {
+        numbers.swap(at, random.below(at as u32 + 1) as usize);
     }
-    order
 }
 
 impl Sealed for Latency {}
 
 impl Operation for Latency {
+    fn is_for_forks(&mut self, is: bool) -> io::Result<()> {
+        self.memory.is_for_forks(is)
+    }
+
     /// The pages are found, and the caches hold what they can.
     fn begin(&mut self) -> io::Result<()> {
         black_box(sum(self.memory.words()));
@@ -287,6 +298,7 @@ impl Operation for Latency {
 mod tests {
     use std::io::Write;
 
+    use super::super::run_in_processes;
     use super::super::tests::all_right;
     use super::*;
 
@@ -294,6 +306,30 @@ mod tests {
     fn pages_are_mapped_and_come_at_the_first_write() {
         all_right(Mapping::of(64 << 10), 20);
         all_right(PageFault::new(), 300);
+    }
+
+    /// Whether a process that is forked now lacks this memory, as the kernel tells it (`dc`: do not copy).
+    fn forks_lack(memory: &mut SharedWords) -> bool {
+        let start = format!("{:x}-", memory.words().as_ptr() as usize);
+        let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let mut lines = maps.lines().skip_while(|line| !line.starts_with(&start));
+        let flags = lines.find(|line| line.starts_with("VmFlags:")).unwrap();
+        flags.split(' ').any(|flag| flag == "dc")
+    }
+
+    #[test]
+    fn only_its_own_process_has_the_memory_of_an_operation() {
+        let mut loads = Latency::over(1 << 20, 64, WalkOrder::Random).unwrap();
+        assert!(forks_lack(&mut loads.memory));
+        loads.is_for_forks(true).unwrap();
+        assert!(!forks_lack(&mut loads.memory));
+        let mut operations: Vec<Box<dyn Operation>> = vec![Box::new(loads)];
+        let [ran] = run_in_processes(&mut operations, &[&[]], None, 1000).unwrap()[..] else {
+            panic!("one process")
+        };
+        assert_eq!((ran.right, ran.times), (1000, 1000));
+        let mut passes = Bandwidth::over(Transfer::Read, 1 << 20).unwrap();
+        assert!(forks_lack(&mut passes.memory));
     }
 
     #[test]

@@ -117,13 +117,15 @@ impl Member {
         // One after the other: no process has the end of another one's pipe that would hide that one's end.
         let [start_here, start] = calls::pipe().map_err(refused)?;
         let [reports, report_here] = calls::pipe().map_err(refused)?;
+        operation.is_for_forks(true).map_err(refused)?;
         let work = || {
             let told = (start_here.as_raw_fd(), report_here.as_raw_fd());
             i32::from(measure(operation, mask.as_ref(), told, times).is_err())
         };
         // SAFETY: CHILD: operations keep to it, see `Operation`.
-        let child = unsafe { fork(work) }.map_err(refused)?;
-        Ok(Member { child, start, reports })
+        let child = unsafe { fork(work) };
+        operation.is_for_forks(false).map_err(refused)?;
+        Ok(Member { child: child.map_err(refused)?, start, reports })
     }
 }
 

@@ -225,7 +225,7 @@ fn companies(results: &Results) -> Option<Plot> {
     bars.sort_by(|a, b| a.group.cmp(&b.group));
     (!bars.is_empty()).then(|| Plot::Bars {
         title: "How many times as long it takes in company as alone".into(),
-        axis: Axis::linear("time against alone", "times"),
+        axis: Axis::log("time against alone", "times"),
         bars,
     })
 }
