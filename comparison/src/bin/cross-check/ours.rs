@@ -3,7 +3,7 @@
 use std::fmt;
 
 use hocket_lab::experiments::find;
-use hocket_lab::harness::{self, Apparatus, Host, Size};
+use hocket_lab::harness::{self, Apparatus, Design, Experiment, Host, Size};
 use hocket_lab::stats::median;
 
 use crate::checks::Take;
@@ -16,7 +16,11 @@ pub struct Lab {
     metric: &'static str,
     variant: String,
     turns: u32,
-    apparatus: Box<dyn Apparatus>,
+    found: &'static dyn Experiment,
+    host: Host,
+    design: Design,
+    /// From the first turn on: what another check has open makes the forks of this process slower.
+    apparatus: Option<Box<dyn Apparatus>>,
 }
 
 impl Lab {
@@ -35,8 +39,8 @@ impl Lab {
         design.contrasts.clear();
         design.twins.clear();
         let cpus = design.variants.first().ok_or_else(unknown)?.cpus.clone();
-        let apparatus = found.open(host, Size::Full, &design).map_err(|why| why.to_string())?;
-        Ok(Lab { cpus, experiment, metric, variant: name.into(), turns, apparatus })
+        let (host, variant) = (host.clone(), name.into());
+        Ok(Lab { cpus, experiment, metric, variant, turns, found, host, design, apparatus: None })
     }
 
     /// The median over its turns, in nanoseconds.
@@ -47,8 +51,19 @@ impl Lab {
         })
     }
 
+    fn opened(&mut self) -> Result<&mut Box<dyn Apparatus>, String> {
+        let Lab { found, host, design, apparatus, .. } = self;
+        match apparatus {
+            Some(apparatus) => Ok(apparatus),
+            None => {
+                let opened = found.open(host, Size::Full, design).map_err(|why| why.to_string())?;
+                Ok(apparatus.insert(opened))
+            }
+        }
+    }
+
     fn turn(&mut self) -> Result<f64, String> {
-        let samples = self.apparatus.measure(0).map_err(|fault| fault.to_string())?;
+        let samples = self.opened()?.measure(0).map_err(|fault| fault.to_string())?;
         let sample = samples.into_iter().find(|sample| sample.metric == self.metric);
         let sample = sample.ok_or_else(|| format!("no {}", self.metric))?;
         match sample.check {
