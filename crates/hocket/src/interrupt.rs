@@ -30,7 +30,32 @@ pub(crate) fn flag() -> Result<Arc<AtomicBool>, Failure> {
             std::process::exit(i32::from(crate::Exit::Interrupted.code()));
         }
     })
-    .map_err(|error| Failure::not_possible(format!("Ctrl-C cannot be caught: {error}")))?;
+    .map_err(|error| Failure::not_possible(refused(&error)))?;
     *known = Some(Arc::clone(&flag));
     Ok(flag)
+}
+
+/// It takes a thread.
+fn refused(error: &ctrlc::Error) -> String {
+    let told = format!("Ctrl-C cannot be caught: {error}");
+    match error {
+        ctrlc::Error::System(why) if why.kind() == std::io::ErrorKind::WouldBlock => {
+            format!("{told}; raise the limit of processes (`ulimit -u`, pids.max)")
+        }
+        _ => told,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn without_a_thread_the_limit_is_named() {
+        let told = |error| refused(&ctrlc::Error::System(error));
+        assert!(told(io::Error::from_raw_os_error(libc::EAGAIN)).contains("ulimit -u"));
+        assert!(!told(io::Error::from_raw_os_error(libc::ENOMEM)).contains("ulimit"));
+    }
 }

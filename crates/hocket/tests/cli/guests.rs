@@ -93,6 +93,7 @@ fn what_a_guest_does_wrong_is_said() {
         ("echo rubbish", 3, "answers nonsense"),
         ("echo out of ideas >&2; exit 3", 3, "out of ideas"),
         (r#"echo "{\"round\": $n, \"error\": \"too small\"}""#, 3, "too small"),
+        ("sleep 100000", 3, "does not answer in time"),
         (r#"echo "{\"round\": $n, \"time_ns\": 9e15}""#, 3, "the answer came after"),
         (
             r#"echo "{\"round\": $n, \"time_ns\": 1, \"checksum\": \"$n\"}""#,
