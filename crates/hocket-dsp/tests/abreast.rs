@@ -109,33 +109,57 @@ fn out_of(side: &Side) -> Out {
     Out { rows, reading: reading(&*processor) }
 }
 
+/// One of the two, at work.
+struct Playing<'a> {
+    side: &'a Side,
+    processor: Box<dyn Processor>,
+    out: Stereo,
+}
+
+impl<'a> Playing<'a> {
+    fn of(side: &'a Side) -> Playing<'a> {
+        Playing { side, processor: (side.build)(), out: side.input.clone() }
+    }
+
+    fn alone(&mut self, start: usize, end: usize) {
+        let events = in_block(&self.side.events, start, end);
+        self.processor.process(&mut block(&mut self.out, start, end, &events));
+    }
+
+    fn end(self) -> Out {
+        let reading = reading(&*self.processor);
+        Out { rows: self.out, reading }
+    }
+}
+
+/// A block of both, abreast if they can be. Whether they were.
+fn together([one, beside]: [&mut Playing<'_>; 2], start: usize, end: usize) -> bool {
+    let events = [&one.side, &beside.side].map(|side| in_block(&side.events, start, end));
+    let mut block = block(&mut one.out, start, end, &events[0]);
+    let mut block_beside = self::block(&mut beside.out, start, end, &events[1]);
+    let lanes = (one.processor.abreast(&events[0]), beside.processor.abreast(&events[1]));
+    let (Some(first), Some(second)) = lanes else {
+        one.processor.process(&mut block);
+        beside.processor.process(&mut block_beside);
+        return false;
+    };
+    abreast::process([first, second], [&mut block, &mut block_beside]);
+    true
+}
+
 /// Both, abreast where they can be; also in how many blocks they were.
 fn abreast_of(sides: [&Side; 2], lengths: &[usize]) -> ([Out; 2], usize) {
-    let [mut one, mut other] = sides.map(|side| (side.build)());
-    let [mut out, mut beside] = sides.map(|side| side.input.clone());
-    let (mut start, mut together) = (0, 0);
+    let [mut one, mut other] = sides.map(Playing::of);
+    let (mut start, mut count) = (0, 0);
     for length in lengths.iter().cycle() {
         let end = (start + length).min(FRAMES);
-        let events = sides.map(|side| in_block(&side.events, start, end));
-        let mut block = block(&mut out, start, end, &events[0]);
-        let mut block_beside = self::block(&mut beside, start, end, &events[1]);
-        match (one.abreast(&events[0]), other.abreast(&events[1])) {
-            (Some(one), Some(other)) => {
-                abreast::process([one, other], [&mut block, &mut block_beside]);
-                together += 1;
-            }
-            _ => {
-                one.process(&mut block);
-                other.process(&mut block_beside);
-            }
-        }
+        count += usize::from(together([&mut one, &mut other], start, end));
         start = end;
         if start == FRAMES {
             break;
         }
     }
-    let out = Out { rows: out, reading: reading(&*one) };
-    ([out, Out { rows: beside, reading: reading(&*other) }], together)
+    ([one.end(), other.end()], count)
 }
 
 fn in_block(events: &[TimedChange], start: usize, end: usize) -> Vec<TimedChange> {
@@ -349,27 +373,35 @@ fn a_bypass_that_is_switched() {
     check(&one, &other, "both can be bypassed");
 }
 
+/// Three sides with the same effect, each for a while alone or beside another one, as plans come and go. A change that one of
+/// them gets puts its control points out of step with those of the others.
 #[test]
-fn processors_that_run_alone_for_a_while_and_then_abreast() {
-    let sides = [1, 2].map(|seed| Side::new(eq(4, seed), stereo_noise(FRAMES, seed)));
-    let [mut one, mut other] = sides.each_ref().map(|side| (side.build)());
-    let [expected, expected_beside] = sides.each_ref().map(out_of);
-    let [mut out, mut beside] = sides.each_ref().map(|side| side.input.clone());
-    for (place, start) in (0..FRAMES).step_by(100).enumerate() {
-        let mut block = block(&mut out, start, start + 100, &[]);
-        let mut block_beside = self::block(&mut beside, start, start + 100, &[]);
-        if place % 3 == 1 {
-            one.process(&mut block);
-            other.process(&mut block_beside);
-        } else {
-            let pair = [one.abreast(&[]).unwrap(), other.abreast(&[]).unwrap()];
-            abreast::process(pair, [&mut block, &mut block_beside]);
+fn processors_that_run_alone_then_abreast_and_then_beside_another_one() {
+    for name in ["eq"].into_iter().chain(OTHERS) {
+        let side = |seed: u32| {
+            let values = if name == "eq" { eq(4, seed) } else { anywhere(name, seed) };
+            let change = event(13 * seed, 0, values[0]);
+            Side::of(name, values, stereo_noise(FRAMES, seed)).with(vec![change])
+        };
+        let sides = [1, 2, 3].map(side);
+        let mut all = sides.each_ref().map(Playing::of);
+        let mut count = 0;
+        for (place, start) in (0..FRAMES).step_by(100).enumerate() {
+            let pair = [[0, 1], [0, 2], [1, 2], [2, 0]][place % 4];
+            if place % 5 == 1 {
+                pair.iter().for_each(|side| all[*side].alone(start, start + 100));
+            } else {
+                let both = all.get_disjoint_mut(pair).unwrap();
+                count += usize::from(together(both, start, start + 100));
+            }
+            let third = 3 - pair[0] - pair[1];
+            all[third].alone(start, start + 37);
+            all[third].alone(start + 37, start + 100);
         }
-    }
-    let outs = [(out, one), (beside, other)];
-    for ((rows, processor), expected) in outs.into_iter().zip([expected, expected_beside]) {
-        let out = Out { rows, reading: reading(&*processor) };
-        assert_same(&out, &expected, "alone and abreast");
+        assert_eq!(count, 4 * FRAMES / 500, "{name}");
+        for (playing, side) in all.into_iter().zip(&sides) {
+            assert_same(&playing.end(), &out_of(side), &format!("{name}: alone and abreast"));
+        }
     }
 }
 

@@ -100,7 +100,17 @@ fn strips() -> (Graph, Vec<Option<Box<dyn Processor>>>) {
 
 fn engine(schedule: ScheduleKind, workers: usize, couples: Couples) -> Engine {
     let (graph, processors) = strips();
-    let prepared = Prepared::from_graph(&graph, processors, Fusing::Chains).unwrap();
+    engine_of(&graph, processors, schedule, workers, couples)
+}
+
+fn engine_of(
+    graph: &Graph,
+    processors: Vec<Option<Box<dyn Processor>>>,
+    schedule: ScheduleKind,
+    workers: usize,
+    couples: Couples,
+) -> Engine {
+    let prepared = Prepared::from_graph(graph, processors, Fusing::Chains).unwrap();
     let seats = (0..8).map(|seat| Seat { core: seat / 2, speed: 1.0 }).collect();
     let sibling = SiblingPolicy::All;
     let seating = Seating::described(&Seats { seats }, sibling, Some(workers)).unwrap();
@@ -181,5 +191,65 @@ fn traces_name_both_strips() {
     for strip in 0..STRIPS {
         let own = |row: &&hocket_plan::ChainCost| row.chain.starts_with(&format!("{strip}: "));
         assert_eq!(table.rows.iter().filter(own).count(), 1, "strip {strip}");
+    }
+}
+
+/// An equaliser whose kernel panics in this block of its life.
+struct Fails {
+    eq: Box<dyn Processor>,
+    left: usize,
+}
+
+impl Processor for Fails {
+    fn process(&mut self, block: &mut Block<'_>) {
+        self.eq.process(block);
+    }
+    fn reset(&mut self) {
+        self.eq.reset();
+    }
+    fn abreast_key(&self) -> Option<hocket_dsp::AbreastKey> {
+        self.eq.abreast_key()
+    }
+    fn abreast(&mut self, events: &[hocket_dsp::TimedChange]) -> Option<hocket_dsp::Abreast<'_>> {
+        self.left = self.left.checked_sub(1).expect("enough");
+        self.eq.abreast(events)
+    }
+}
+
+/// Two strips in a couple, one of which fails, and two in another one.
+fn failing(schedule: ScheduleKind, workers: usize) -> Engine {
+    let mut graph = Graph::default();
+    let mut processors: Vec<Option<Box<dyn Processor>>> = Vec::new();
+    let mut ends = Vec::new();
+    for strip in 0..4 {
+        processors.push(Some(noise(1)));
+        let source = graph.add(node(&format!("noise {strip}"), &[])).unwrap().0;
+        let eq = eq(4, strip);
+        processors.push(Some(if strip == 1 { Box::new(Fails { eq, left: 3 }) } else { eq }));
+        ends.push((graph.add(node(&format!("eq {strip}"), &[(source, 1.0)])).unwrap().0, 1.0));
+    }
+    processors.push(None);
+    graph.add(node("sum", &ends)).unwrap();
+    engine_of(&graph, processors, schedule, workers, Couples::Always)
+}
+
+/// Nobody knows for whom a kernel ran, so both are silent and named. The others go on.
+#[test]
+fn a_kernel_that_panics_silences_both_strips_and_no_other_one() {
+    for (schedule, workers) in [(ScheduleKind::Serial, 1), (ScheduleKind::Dataflow, 1)] {
+        let mut engine = failing(schedule, workers);
+        assert_eq!(couples_of(&engine), 2, "{schedule:?}");
+        for block in 0..6 {
+            engine.process(LONGEST);
+            let contained = engine.contained();
+            let named: Vec<_> = contained.iter().map(|it| (&*it.node, it.panicked)).collect();
+            let both: &[_] = &[("eq 0", true), ("eq 1", true)];
+            assert_eq!(named, if block < 3 { &[] } else { both }, "{schedule:?}, block {block}");
+            let left = engine.output(LONGEST).left;
+            assert!(
+                left.iter().any(|sample| *sample != 0.0),
+                "{schedule:?}: the others are silent"
+            );
+        }
     }
 }
