@@ -139,14 +139,17 @@ macro_rules! segments {
     }};
 }
 
-/// What both do in a block; `$run` names the function of each effect.
+/// Two equalisers.
+fn eqs([one, other]: [&mut Segmented<Eq>; ABREAST], [block, beside]: [&mut Block<'_>; ABREAST]) {
+    segments!([one, other], [block, beside], Eq::run_abreast);
+}
+
+/// What both do in a block; `$run` names the function of each effect, `$eqs` that of two equalisers.
 macro_rules! blocks {
-    ($pair:expr, $blocks:expr, $run:ident) => {{
+    ($pair:expr, $blocks:expr, $run:ident, $eqs:path) => {{
         let ([one, other], [block, beside]) = ($pair, $blocks);
         match [one.begin(block), other.begin(beside)] {
-            [Lane::Eq(one), Lane::Eq(other)] => {
-                segments!([one, other], [block, beside], Eq::$run)
-            }
+            [Lane::Eq(one), Lane::Eq(other)] => $eqs([one, other], [block, beside]),
             [Lane::Compressor(one), Lane::Compressor(other)] => {
                 segments!([one, other], [block, beside], Compressor::$run)
             }
@@ -170,7 +173,7 @@ macro_rules! blocks {
 /// Shape: both blocks are stereo, have the same length, and no side chain. Thread: worker, inside a block. No allocation,
 /// lock or system call. Cost: about that of both by themselves. For tests, and where another CPU shows more.
 pub fn process(pair: [Abreast<'_>; ABREAST], blocks: [&mut Block<'_>; ABREAST]) {
-    blocks!(pair, blocks, run_abreast);
+    blocks!(pair, blocks, run_abreast, eqs);
 }
 
 /// As [`process`]. Cost: about two thirds of both by themselves, or less.
@@ -180,7 +183,7 @@ pub fn process(pair: [Abreast<'_>; ABREAST], blocks: [&mut Block<'_>; ABREAST]) 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 pub fn process_avx2(pair: [Abreast<'_>; ABREAST], blocks: [&mut Block<'_>; ABREAST]) {
-    blocks!(pair, blocks, run_abreast_avx2);
+    blocks!(pair, blocks, run_abreast_avx2, Eq::process_abreast_avx2);
 }
 
 /// What kernels with one register for four rows share.

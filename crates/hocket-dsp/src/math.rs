@@ -169,11 +169,14 @@ pub fn narrow(y: f64) -> f32 {
     flush(y as f32)
 }
 
+/// A state below this is as good as none.
+pub(crate) const NO_STATE: f64 = 1e-30;
+
 /// Sets all of `state` to zero once all of it is below 1e-30.
 ///
 /// For `f64` filters, whose tails would need minutes to reach zero. Called at control points.
 pub fn flush_together(state: &mut [f64]) {
-    if state.iter().all(|value| value.abs() < 1e-30) {
+    if state.iter().all(|value| value.abs() < NO_STATE) {
         rows::fill(state, 0.0);
     }
 }

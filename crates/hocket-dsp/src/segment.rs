@@ -181,6 +181,13 @@ impl<'e> Ahead<'e> {
     pub(crate) fn of(block: &Block<'e>) -> Ahead<'e> {
         Ahead { events: block.events, received: block.received(), frames: block.frames() }
     }
+
+    /// Where the next event is, or the block's end.
+    pub(crate) fn next(&self) -> usize {
+        let event = self.events.first().map_or(self.frames, |event| event.frame as usize);
+        let received = self.received.first().map_or(self.frames, |event| event.frame as usize);
+        event.min(received).min(self.frames)
+    }
 }
 
 /// A block, segment by segment. [`Processor::process`] does this for one effect, [`crate::abreast`] for several.
@@ -191,17 +198,19 @@ impl<E: SegmentEffect> Segmented<E> {
         ahead.received = self.hear_until(at, ahead.received);
         ahead.events = self.take_until(at, ahead.events);
         self.control_if_due();
-        let Ahead { events, received, frames } = *ahead;
-        let next_event = events.first().map_or(frames, |event| event.frame as usize);
-        let next_received = received.first().map_or(frames, |event| event.frame as usize);
-        let next = next_event.min(next_received);
-        next.min(frames).min(at + CONTROL_FRAMES - self.elapsed)
+        ahead.next().min(at + CONTROL_FRAMES - self.elapsed)
     }
 
-    /// The effect has run for so many frames.
+    /// The effect has run for so many frames, at least 1. If they were more than one segment, it has done itself what the
+    /// control points in between would have done.
     pub(crate) fn pass(&mut self, frames: usize) {
-        self.elapsed += frames;
+        self.elapsed = (self.elapsed + frames - 1) % CONTROL_FRAMES + 1;
         self.due = self.elapsed == CONTROL_FRAMES;
+    }
+
+    /// How many frames have passed since the last control point.
+    pub(crate) fn elapsed(&self) -> usize {
+        self.elapsed
     }
 
     /// Ends the block. Events behind it count from its end on.

@@ -195,6 +195,8 @@ fn stereo(rows: &mut Rows, frames: usize) -> StereoMut<'_> {
 
 #[cfg(test)]
 mod tests {
+    use hocket_dsp::effects::eq::Eq;
+    use hocket_dsp::segment::Segmented;
     use hocket_dsp::{Bypass, Change, Kind, Processor, TimedChange, kind};
 
     use super::*;
@@ -386,6 +388,67 @@ mod tests {
                 let together: usize = seeds.map(|seed| check(kernel, kind, seed)).sum();
                 assert!(together > all / 2, "{kernel:?}, {name}: {together} blocks of {all}");
             }
+        }
+    }
+
+    /// An equaliser with four bands whose tails are over within a second.
+    fn brief(seed: u32) -> Segmented<Eq> {
+        let eq = kind("eq").unwrap();
+        let mut values = eq.defaults();
+        for band in 0..4 {
+            let at = 4 * band as usize;
+            (values[at], values[at + 1]) =
+                ((1 + (seed + band) % 8) as f32, 300.0 + 500.0 * band as f32);
+        }
+        Segmented::new(&values, RATE_HZ)
+    }
+
+    /// What an equaliser keeps is not heard below 1e-20, and flushed at control points below 1e-30. So states are compared.
+    /// The signals end at different frames, and a change puts the control points of one out of step with the other's, and
+    /// another one back into step.
+    #[test]
+    fn tails_are_flushed_at_the_frames_at_which_each_flushes_alone() {
+        for (kernel, seed) in
+            kernels().into_iter().flat_map(|kernel| (0..8).map(move |n| (kernel, n)))
+        {
+            let mut random = Random(u64::from(seed));
+            let mut both = [brief(seed), brief(seed + 3)];
+            let mut alone = both.clone();
+            let mut start = 0;
+            while start < 40_000 {
+                let frames = 1 + random.below(if seed < 4 { 100 } else { 1000 });
+                let inside = |frame: usize| (start..start + frames).contains(&frame);
+                let change = |frame: usize| {
+                    inside(frame).then(|| TimedChange {
+                        frame: (frame - start) as u32,
+                        change: Change::Param { index: 3, value: 6.0 },
+                    })
+                };
+                let events = [[change(1_013), change(9_000)], [change(9_000), None]];
+                let events = events.map(|all| all.into_iter().flatten().collect::<Vec<_>>());
+                let mut sample = |end: usize| if start < end { random.sample() } else { 0.0 };
+                let mut expected = [2_000, 3_100].map(|end| {
+                    [0, 400]
+                        .map(|later| (0..frames).map(|_| sample(end + later)).collect::<Vec<f32>>())
+                });
+                let mut got = expected.clone();
+                for ((alone, rows), events) in alone.iter_mut().zip(&mut expected).zip(&events) {
+                    alone.process(&mut block(rows, events));
+                }
+                let [first, second] = &mut got;
+                let [one, other] = &mut both;
+                let pair = [one.abreast(&events[0]).unwrap(), other.abreast(&events[1]).unwrap()];
+                kernel
+                    .process(pair, [&mut block(first, &events[0]), &mut block(second, &events[1])]);
+                assert_eq!(
+                    format!("{both:?}"),
+                    format!("{alone:?}"),
+                    "{kernel:?}, {seed}, frame {start}"
+                );
+                assert!(!differs(&got[0], &expected[0]) && !differs(&got[1], &expected[1]));
+                start += frames;
+            }
+            assert!(!format!("{both:?}").contains("e-3"), "tails are left, so nothing was tested");
         }
     }
 }

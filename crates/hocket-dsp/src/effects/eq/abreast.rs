@@ -2,12 +2,14 @@
 //!
 //! Rows stand in the order left, right of the first one, left, right of the second one. A segment begins with copies of
 //! coefficients and states, row by row, and ends with copies of the states: some hundred numbers beside the thousands of
-//! operations of a segment.
+//! operations of a segment. Where nothing moves, all that a control point does is to flush tails. So while both equalisers have
+//! theirs at the same frames, a stretch up to the next event is one segment, and the kernel flushes in it.
 
 use super::{BANDS, Band, Eq};
 use crate::abreast::ABREAST;
-use crate::block::StereoMut;
+use crate::block::{Block, StereoMut};
 use crate::math;
+use crate::segment::{Ahead, Segmented};
 
 /// Rows of two stereo signals.
 const ROWS: usize = 2 * ABREAST;
@@ -32,11 +34,50 @@ impl Eq {
         match still_alike(&pair) {
             None => run_apart(pair, rows),
             Some(0) => {}
-            Some(1) => avx2::still::<1>(pair, rows),
-            Some(2) => avx2::still::<2>(pair, rows),
-            Some(3) => avx2::still::<3>(pair, rows),
-            Some(_) => avx2::still::<BANDS>(pair, rows),
+            Some(1) => avx2::still::<1>(pair, rows, 0),
+            Some(2) => avx2::still::<2>(pair, rows, 0),
+            Some(3) => avx2::still::<3>(pair, rows, 0),
+            Some(_) => avx2::still::<BANDS>(pair, rows, 0),
         }
+    }
+
+    /// What both processors would do in a block.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    pub(crate) fn process_abreast_avx2(
+        [one, other]: [&mut Segmented<Eq>; ABREAST],
+        [block, beside]: [&mut Block<'_>; ABREAST],
+    ) {
+        let frames = block.frames();
+        let (mut ahead, mut ahead_beside) = (Ahead::of(block), Ahead::of(beside));
+        let mut at = 0;
+        while at < frames {
+            let mut end = one.begin(at, &mut ahead).min(other.begin(at, &mut ahead_beside));
+            let phase = one.elapsed();
+            let is_long = phase == other.elapsed() && one.effect().rests_until_told();
+            let is_long = is_long && other.effect().rests_until_told();
+            if is_long {
+                end = ahead.next().min(ahead_beside.next());
+            }
+            let rows = [block.main.part(at, end), beside.main.part(at, end)];
+            let pair = [one.effect_mut(), other.effect_mut()];
+            match is_long {
+                true => avx2::still::<BANDS>(pair, rows, phase),
+                false => Eq::run_abreast_avx2(pair, rows),
+            }
+            one.pass(end - at);
+            other.pass(end - at);
+            at = end;
+        }
+        one.end(&ahead);
+        other.end(&ahead_beside);
+    }
+
+    /// Whether control points only flush tails until the next event: all bands are on, so none becomes idle, and none glides.
+    fn rests_until_told(&self) -> bool {
+        !self.moving
+            && self.active_count == BANDS
+            && self.bands.iter().all(|band| band.shape.is_some())
     }
 
     /// The `n`th active band.
@@ -106,84 +147,191 @@ fn step(c: &[[f64; ROWS]; 5], [first, second]: &mut [[f64; ROWS]; 2], y: &mut [f
 /// By name and not as loops over arrays: the compiler looks through the copies at a segment's ends, pairs what lies side by
 /// side there, and shuffles in every frame. That is as slow as no vectors at all. No instruction here multiplies and adds in
 /// one step.
+///
+/// Each band is a frame behind the one before it, so they do not wait for each other: turn `n` begins frame `n` of the segment
+/// and ends frame `n - (N - 1)`. Four turns at a time read four frames of each row as one register and turn them.
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
     use std::arch::x86_64::{
-        __m256d, _mm_setr_ps, _mm256_add_pd, _mm256_cvtps_pd, _mm256_mul_pd, _mm256_setr_pd,
-        _mm256_setzero_pd, _mm256_sub_pd,
+        __m128, __m256d, _CMP_LT_OQ, _MM_TRANSPOSE4_PS, _mm_setr_ps, _mm256_add_pd, _mm256_and_pd,
+        _mm256_andnot_pd, _mm256_cmp_pd, _mm256_cvtps_pd, _mm256_mul_pd, _mm256_set1_pd,
+        _mm256_setr_pd, _mm256_setzero_pd, _mm256_sub_pd,
     };
 
     use super::{ABREAST, Eq, ROWS, StereoMut};
     use crate::abreast::avx2::{narrow, pair, samples};
+    use crate::math;
+    use crate::segment::CONTROL_FRAMES;
 
-    /// One step of all bands, of which each is a frame behind the one before it: so they do not wait for each other. Turn `n`
-    /// begins frame `n` and ends frame `n - (N - 1)`. `WHOLE`: there is a frame for every band.
-    #[target_feature(enable = "avx2")]
-    #[inline]
-    fn turn<const N: usize, const WHOLE: bool>(
-        coefficients: &[[__m256d; 5]; N],
-        states: &mut [[__m256d; 2]; N],
-        outs: &mut [__m256d; N],
-        rows: &mut [&mut [f32]; ROWS],
-        n: usize,
-    ) {
-        let frames = rows[0].len();
-        for k in (0..N).rev() {
-            if !WHOLE && (n < k || n - k >= frames) {
-                continue;
+    /// Turns that are made together.
+    const GROUP: usize = 4;
+    const _: () = assert!(CONTROL_FRAMES.is_multiple_of(GROUP), "a control point begins a group");
+
+    /// `N` bands of two equalisers.
+    struct Bands<const N: usize> {
+        coefficients: [[__m256d; 5]; N],
+        states: [[__m256d; 2]; N],
+        /// What each band has put out last.
+        outs: [__m256d; N],
+    }
+
+    impl<const N: usize> Bands<N> {
+        // Made in place: the compiler would call the C library to fill arrays of this size with zeros first.
+        #[target_feature(enable = "avx2")]
+        #[inline]
+        fn of([one, other]: &[&mut Eq; ABREAST]) -> Bands<N> {
+            Bands {
+                coefficients: std::array::from_fn(|n| {
+                    let (one, other) =
+                        (&one.active(n).morph.current, &other.active(n).morph.current);
+                    std::array::from_fn(|k| _mm256_setr_pd(one[k], one[k], other[k], other[k]))
+                }),
+                states: std::array::from_fn(|n| {
+                    let (one, other) = (&one.active(n).state, &other.active(n).state);
+                    std::array::from_fn(|k| {
+                        _mm256_setr_pd(one[k][0], one[k][1], other[k][0], other[k][1])
+                    })
+                }),
+                outs: [_mm256_setzero_pd(); N],
             }
-            let x = match k {
-                0 => _mm256_cvtps_pd(_mm_setr_ps(rows[0][n], rows[1][n], rows[2][n], rows[3][n])),
-                _ => outs[k - 1],
-            };
-            let (c, [first, second]) = (&coefficients[k], &mut states[k]);
+        }
+
+        #[target_feature(enable = "avx2")]
+        #[inline]
+        fn give_back(self, [one, other]: [&mut Eq; ABREAST]) {
+            for (n, state) in self.states.into_iter().enumerate() {
+                for (k, rows) in state.into_iter().enumerate() {
+                    let [first, second] = pair(rows);
+                    one.bands[one.active[n]].state[k] = first;
+                    other.bands[other.active[n]].state[k] = second;
+                }
+            }
+        }
+
+        /// The next frame of band `k`.
+        #[target_feature(enable = "avx2")]
+        #[inline]
+        fn step(&mut self, k: usize, x: __m256d) {
+            let (c, [first, second]) = (&self.coefficients[k], &mut self.states[k]);
             let y = _mm256_add_pd(_mm256_mul_pd(c[0], x), *first);
             let sum = _mm256_add_pd(_mm256_mul_pd(c[1], x), *second);
             *first = _mm256_sub_pd(sum, _mm256_mul_pd(c[3], y));
             *second = _mm256_sub_pd(_mm256_mul_pd(c[2], x), _mm256_mul_pd(c[4], y));
-            outs[k] = y;
+            self.outs[k] = y;
         }
-        if WHOLE || (n + 1 >= N && n + 1 - N < frames) {
-            let done = n + 1 - N;
-            let [a, b, c, d] = samples(narrow(outs[N - 1]));
-            (rows[0][done], rows[1][done], rows[2][done], rows[3][done]) = (a, b, c, d);
+
+        /// [`crate::biquad::flush_sides`] of band `k`.
+        #[target_feature(enable = "avx2")]
+        #[inline]
+        fn flush(&mut self, k: usize) {
+            let small = |sum: __m256d| {
+                let size = _mm256_andnot_pd(_mm256_set1_pd(-0.0), sum);
+                _mm256_cmp_pd::<_CMP_LT_OQ>(size, _mm256_set1_pd(math::NO_STATE))
+            };
+            let [first, second] = self.states[k];
+            let both = _mm256_and_pd(small(first), small(second));
+            self.states[k] = [_mm256_andnot_pd(both, first), _mm256_andnot_pd(both, second)];
+        }
+
+        /// Turn `n`, in which not every band need have a frame.
+        #[target_feature(enable = "avx2")]
+        #[inline]
+        fn turn(&mut self, rows: &mut [&mut [f32]; ROWS], n: usize, phase: usize) {
+            let frames = rows[0].len();
+            for k in (0..N).rev() {
+                if n < k || n - k >= frames {
+                    continue;
+                }
+                if n > k && (phase + n - k).is_multiple_of(CONTROL_FRAMES) {
+                    self.flush(k);
+                }
+                let x = match k {
+                    0 => {
+                        _mm256_cvtps_pd(_mm_setr_ps(rows[0][n], rows[1][n], rows[2][n], rows[3][n]))
+                    }
+                    _ => self.outs[k - 1],
+                };
+                self.step(k, x);
+            }
+            if n + 1 >= N && n + 1 - N < frames {
+                let done = n + 1 - N;
+                let [a, b, c, d] = samples(narrow(self.outs[N - 1]));
+                (rows[0][done], rows[1][done], rows[2][done], rows[3][done]) = (a, b, c, d);
+            }
+        }
+
+        /// Turns `n` to `n + 3`, in which every band has a frame. `FLUSHES`: a control point lies before frame `n`.
+        #[target_feature(enable = "avx2")]
+        #[inline]
+        fn group<const FLUSHES: bool>(&mut self, rows: &mut [&mut [f32]; ROWS], n: usize) {
+            let ins = frames_at(rows, n);
+            let mut outs = ins;
+            for (turn, (x, out)) in ins.into_iter().zip(&mut outs).enumerate() {
+                if FLUSHES && turn < N {
+                    self.flush(turn);
+                }
+                for k in (1..N).rev() {
+                    self.step(k, self.outs[k - 1]);
+                }
+                self.step(0, _mm256_cvtps_pd(x));
+                *out = narrow(self.outs[N - 1]);
+            }
+            put_frames(rows, n + 1 - N, outs);
         }
     }
 
-    /// As [`super::still`].
+    /// Four frames: what lies side by side in a row becomes one register for each frame.
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn frames_at(rows: &[&mut [f32]; ROWS], n: usize) -> [__m128; GROUP] {
+        turned(std::array::from_fn(|row| {
+            let four: &[f32; GROUP] = rows[row][n..].first_chunk().expect("a whole group");
+            _mm_setr_ps(four[0], four[1], four[2], four[3])
+        }))
+    }
+
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn put_frames(rows: &mut [&mut [f32]; ROWS], n: usize, frames: [__m128; GROUP]) {
+        for (row, four) in rows.iter_mut().zip(turned(frames)) {
+            *row[n..].first_chunk_mut().expect("a whole group") = samples(four);
+        }
+    }
+
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn turned([mut a, mut b, mut c, mut d]: [__m128; GROUP]) -> [__m128; GROUP] {
+        _MM_TRANSPOSE4_PS(&mut a, &mut b, &mut c, &mut d);
+        [a, b, c, d]
+    }
+
+    /// As [`super::still`], and longer: `phase` frames have passed since the last control point, which both equalisers had at the
+    /// same frame, and the control points on the way flush.
     #[target_feature(enable = "avx2")]
     pub(super) fn still<const N: usize>(
-        [one, other]: [&mut Eq; ABREAST],
+        pair: [&mut Eq; ABREAST],
         [first, second]: [StereoMut<'_>; ABREAST],
+        phase: usize,
     ) {
-        // Made in place: the compiler would call the C library to fill arrays of this size with zeros first.
-        let coefficients: [[__m256d; 5]; N] = std::array::from_fn(|n| {
-            let (one, other) = (&one.active(n).morph.current, &other.active(n).morph.current);
-            std::array::from_fn(|k| _mm256_setr_pd(one[k], one[k], other[k], other[k]))
-        });
-        let mut states: [[__m256d; 2]; N] = std::array::from_fn(|n| {
-            let (one, other) = (&one.active(n).state, &other.active(n).state);
-            std::array::from_fn(|k| _mm256_setr_pd(one[k][0], one[k][1], other[k][0], other[k][1]))
-        });
+        let mut bands = Bands::<N>::of(&pair);
         let frames = first.left.len();
         let mut rows = [first.left, first.right, second.left, second.right];
-        let mut outs = [_mm256_setzero_pd(); N];
-        let whole = N - 1..frames.max(N - 1);
-        for n in 0..whole.start {
-            turn::<N, false>(&coefficients, &mut states, &mut outs, &mut rows, n);
+        let mut n = 0;
+        // Until every band has a frame, and a control point can only come before a group.
+        while n < frames + N - 1 && (n < N - 1 || !(phase + n).is_multiple_of(GROUP)) {
+            bands.turn(&mut rows, n, phase);
+            n += 1;
         }
-        for n in whole.clone() {
-            turn::<N, true>(&coefficients, &mut states, &mut outs, &mut rows, n);
-        }
-        for n in whole.end..frames + N - 1 {
-            turn::<N, false>(&coefficients, &mut states, &mut outs, &mut rows, n);
-        }
-        for (n, state) in states.into_iter().enumerate() {
-            for (k, rows) in state.into_iter().enumerate() {
-                let [first, second] = pair(rows);
-                one.bands[one.active[n]].state[k] = first;
-                other.bands[other.active[n]].state[k] = second;
+        while n + GROUP <= frames {
+            match (phase + n).is_multiple_of(CONTROL_FRAMES) {
+                true => bands.group::<true>(&mut rows, n),
+                false => bands.group::<false>(&mut rows, n),
             }
+            n += GROUP;
         }
+        for n in n..frames + N - 1 {
+            bands.turn(&mut rows, n, phase);
+        }
+        bands.give_back(pair);
     }
 }
