@@ -118,6 +118,8 @@ pub fn find(id: &str) -> Option<&'static dyn Experiment> {
 }
 
 #[cfg(test)]
+mod advice_tests;
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::harness::{Host, Section, Size};

@@ -62,6 +62,6 @@ pub use unpaired::{
     ExperimentPair, FigurePair, experiments_in_both, floor_of_both, incomparable, unpaired,
 };
 pub use verdicts::{
-    NamedRatio, Sentence, contrast_sentence, contrast_sentences, framed, judged_together,
-    ratio_told, ratios_sentence, standard_plots,
+    NamedRatio, Sentence, as_far_as_it_holds, contrast_sentence, contrast_sentences, framed,
+    judged_together, ratio_told, ratios_sentence, standard_plots,
 };

@@ -5,9 +5,9 @@ use std::time::Duration;
 use super::beside::{Outcome, Scene};
 use crate::harness::turn_threads::Place;
 use crate::harness::{
-    About, Better, Check, Contrast, Design, Experiment, Host, Metric, NamedRatio, NotMeasurable,
-    Opened, Parameter, Results, Rounds, Sample, Section, Sentence, Size, Variant,
-    contrast_sentences, ratios_sentence,
+    About, Better, Check, Contrast, ContrastResult, Design, Experiment, Host, Metric, NamedRatio,
+    NotMeasurable, Opened, Parameter, Results, Rounds, Sample, Section, Sentence, Size, Variant,
+    contrast_sentences, judged_together, ratio_told, ratios_sentence,
 };
 
 /// See [`About`].
@@ -104,6 +104,29 @@ impl Experiment for Affinity {
         sentences.extend(moved(results));
         sentences
     }
+
+    fn advice(&self, results: &Results) -> Option<Sentence> {
+        let judged = judged_together(results, &pinned(results)?);
+        let (faster, slower): (Vec<_>, Vec<_>) = judged
+            .iter()
+            .filter(|(_, ratio)| ratio.is_shown())
+            .partition(|(_, ratio)| ratio.judgement.is_less());
+        let told = |of: &[&(String, ContrastResult)]| {
+            let each = of.iter().map(|(case, ratio)| format!("{case} {}", ratio_told(ratio)));
+            each.collect::<Vec<String>>().join(", ")
+        };
+        let text = match (&*faster, &*slower) {
+            ([], []) => "Do not tie threads to CPUs by hand: no difference shown.".into(),
+            ([], slower) => format!("Do not tie threads to CPUs by hand: time {}.", told(slower)),
+            (faster, []) => format!("Tie threads to CPUs: time {}.", told(faster)),
+            (faster, slower) => format!(
+                "Tie threads to CPUs only where it pays: time {}, but {}.",
+                told(faster),
+                told(slower)
+            ),
+        };
+        (!judged.is_empty()).then(|| Sentence::about(text, judged.iter().map(|it| &it.1)))
+    }
 }
 
 /// The ways `ties` of tying so many threads, each compared with the first.
@@ -125,6 +148,11 @@ fn count(threads: usize) -> String {
 
 /// What tying each thread to a CPU of its own changes, all cases in one sentence.
 fn pinning(results: &Results) -> Option<Sentence> {
+    let head = "time of a thread tied to a CPU against the scheduler's own choice";
+    ratios_sentence(results, head, &pinned(results)?)
+}
+
+fn pinned(results: &Results) -> Option<Vec<NamedRatio>> {
     let design = results.design()?;
     let name = |index: usize| design.variants[index].name.clone();
     let own = design.contrasts.iter().filter(|c| name(c.candidate).contains(" pinned "));
@@ -132,9 +160,7 @@ fn pinning(results: &Results) -> Option<Sentence> {
         let candidate = name(c.candidate);
         NamedRatio::new(candidate.replace(" pinned", ""), name(c.reference), candidate, "time")
     };
-    let pairs: Vec<NamedRatio> = own.map(pair).collect();
-    let head = "time of a thread tied to a CPU against the scheduler's own choice";
-    ratios_sentence(results, head, &pairs)
+    Some(own.map(pair).collect())
 }
 
 /// What it costs to fill cores instead of spreading over them.

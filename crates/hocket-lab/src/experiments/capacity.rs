@@ -84,6 +84,19 @@ impl Experiment for Capacity {
         told(results).into_iter().collect()
     }
 
+    fn advice(&self, results: &Results) -> Option<Sentence> {
+        let of = |frames: u32| {
+            let channels = results.median(&format!("{frames}-frames"), "channels")?;
+            Some(format!("{channels:.0} channels at {frames} frames"))
+        };
+        let told: Vec<String> = IN_QUICK.into_iter().filter_map(of).collect();
+        let text = format!(
+            "How much fits: the medians are {}, with {EFFECTS} effects each; `hocket bench` tells it of your session.",
+            told.join(", ")
+        );
+        (!told.is_empty()).then(|| Sentence::fact(text))
+    }
+
     fn plots(&self, results: &Results) -> Vec<Plot> {
         let point = |frames: &u32| {
             let estimate = results.estimate(&format!("{frames}-frames"), "channels")?;

@@ -9,7 +9,7 @@ use crate::harness::turn_threads::Place;
 use crate::harness::{
     About, Better, Check, Contrast, ContrastResult, Design, Experiment, Host, Metric, NamedRatio,
     NotMeasurable, Opened, Parameter, Relation, Results, Rounds, Sample, Section, Sentence, Size,
-    Variant, contrast_sentence, ratios_sentence,
+    Variant, contrast_sentence, judged_together, ratio_told, ratios_sentence,
 };
 
 /// See [`About`].
@@ -123,6 +123,33 @@ impl Experiment for Priority {
         let ended = |contrast: &&ContrastResult| !at_the_limit(results, &contrast.candidate);
         sentences.extend(results.contrasts().iter().filter(ended).map(contrast_sentence));
         sentences
+    }
+
+    /// Of one CPU with three busy threads.
+    fn advice(&self, results: &Results) -> Option<Sentence> {
+        let [equal, fifo] = ["equal", "fifo"]
+            .map(|level| NamedRatio::new(level, ALONE, format!("{level} same-cpu 3-load"), "time"));
+        let judged = judged_together(results, &[equal, fifo]);
+        let of = |level: &str| judged.iter().find(|(label, _)| label == level).map(|it| &it.1);
+        let equal = of("equal")?;
+        let ordinary = format!(
+            "beside three busy threads an ordinary thread needs {} time",
+            ratio_told(equal)
+        );
+        if !equal.is_shown() || equal.judgement.is_less() {
+            let text = format!("Priorities: that they help is not shown here; {ordinary}.");
+            return Some(Sentence::not_shown(text));
+        }
+        let text = match of("fifo") {
+            None => format!(
+                "Get a real-time priority for audio threads, which this system refuses (`hocket doctor` says how): {ordinary}."
+            ),
+            Some(fifo) => format!(
+                "Give audio threads a real-time priority: {ordinary}, one in SCHED_FIFO {}.",
+                ratio_told(fifo)
+            ),
+        };
+        Some(Sentence::about(text, judged.iter().map(|(_, ratio)| ratio)))
     }
 }
 

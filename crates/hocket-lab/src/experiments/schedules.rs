@@ -6,9 +6,9 @@ use hocket_rt::Strategy;
 
 use super::playing::{Player, Song, effects_for, no_effect};
 use crate::harness::{
-    About, Apparatus, Axis, Better, Check, Design, Experiment, Fault, Host, Metric, NotMeasurable,
-    Opened, Parameter, Plot, Results, Rounds, Sample, Section, Sentence, Series, Size, Variant,
-    contrast_sentences, ratio_told,
+    About, Apparatus, Axis, Better, Check, ContrastResult, Design, Experiment, Fault, Host, Metric,
+    NotMeasurable, Opened, Parameter, Plot, Results, Rounds, Sample, Section, Sentence, Series,
+    Size, Variant, contrast_sentences, ratio_told,
 };
 
 /// See [`About`].
@@ -163,6 +163,26 @@ impl Experiment for Schedules {
         sentences
     }
 
+    fn advice(&self, results: &Results) -> Option<Sentence> {
+        let is_measured = |frames: &u32| results.median(&serial_of(*frames), "duration").is_some();
+        let frames = IN_QUICK.into_iter().find(is_measured)?;
+        let shortest = shortest(results, frames);
+        match shortest.filter(|it| it.against_serial.judgement.is_less()) {
+            Some(shortest) => {
+                let text = format!(
+                    "Use all workers: at {frames} frames the way with the shortest median ({}) takes {} against one worker.",
+                    shortest.way(),
+                    ratio_told(&shortest.against_serial)
+                );
+                Some(Sentence::about(text, &[shortest.against_serial]))
+            }
+            None => Some(Sentence::not_shown(
+                "Leave the schedule to `auto`, which measures while it plays: that several workers are faster is not \
+                 shown here.",
+            )),
+        }
+    }
+
     fn plots(&self, results: &Results) -> Vec<Plot> {
         let lines = [ScheduleKind::Serial].into_iter().chain(PARALLEL);
         let series = lines.filter_map(|kind| series(results, kind)).collect();
@@ -231,26 +251,53 @@ impl Apparatus for Stage {
     }
 }
 
+fn serial_of(frames: u32) -> String {
+    Way::new(frames, ScheduleKind::Serial, SiblingPolicy::Off, Strategy::Hybrid).name()
+}
+
+/// The way with the shortest median for a block length.
+struct Shortest {
+    name: String,
+    duration_us: f64,
+    against_serial: ContrastResult,
+}
+
+impl Shortest {
+    /// Its name without the length.
+    fn way(&self) -> &str {
+        self.name.trim_start_matches(|c: char| c.is_ascii_digit()).trim()
+    }
+}
+
+/// `None` without figures, or where it is the serial walk.
+fn shortest(results: &Results, frames: u32) -> Option<Shortest> {
+    let serial = serial_of(frames);
+    let variants = &results.design()?.variants;
+    let of_length = || variants.iter().filter(|v| v.level("frames") == frames.to_string());
+    let took = |v: &Variant| Some((v.name.clone(), results.median(&v.name, "duration")?));
+    let (name, duration_us) = of_length().filter_map(took).min_by(|a, b| a.1.total_cmp(&b.1))?;
+    if name == serial {
+        return None;
+    }
+    let others = of_length().count() - 1;
+    let against_serial = results.judged_of(&serial, &name, "duration", others);
+    Some(Shortest { name, duration_us, against_serial })
+}
+
 /// The shortest way for a block length, against the serial walk.
 fn shortest_told(results: &Results, frames: u32) -> Option<Sentence> {
-    let serial = Way::new(frames, ScheduleKind::Serial, SiblingPolicy::Off, Strategy::Hybrid);
-    let variants = &results.design()?.variants;
-    let of_length = variants.iter().filter(|v| v.level("frames") == frames.to_string());
-    let took = |v: &Variant| Some((v.name.clone(), results.median(&v.name, "duration")?));
-    let shortest = of_length.filter_map(took).min_by(|a, b| a.1.total_cmp(&b.1))?;
-    if shortest.0 == serial.name() {
+    let Some(shortest) = shortest(results, frames) else {
+        results.median(&serial_of(frames), "duration")?;
         let text = format!("{frames} frames: no way is shown to be shorter than the serial walk");
         return Some(Sentence::not_shown(text));
-    }
-    let others = variants.iter().filter(|v| v.level("frames") == frames.to_string()).count() - 1;
-    let compared = results.judged_of(&serial.name(), &shortest.0, "duration", others);
+    };
     let text = format!(
         "{frames} frames: the shortest median has {} with {:.0} µs, against the serial walk {}",
-        shortest.0.trim_start_matches(|c: char| c.is_ascii_digit()).trim(),
-        shortest.1,
-        ratio_told(&compared),
+        shortest.way(),
+        shortest.duration_us,
+        ratio_told(&shortest.against_serial),
     );
-    Some(Sentence::about(text, &[compared]))
+    Some(Sentence::about(text, &[shortest.against_serial]))
 }
 
 fn series(results: &Results, kind: ScheduleKind) -> Option<Series> {

@@ -6,8 +6,8 @@ use super::jobs::{Bench, Done, Job, Load, NO_SMT, shared_cores};
 use super::words::then_and_now;
 use crate::harness::timed::{calibrate, per_op};
 use crate::harness::{
-    About, Better, Design, Experiment, Historic, Host, Metric, NotMeasurable, Opened, Parameter,
-    Plot, Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant,
+    About, Better, ContrastResult, Design, Experiment, Historic, Host, Metric, NotMeasurable,
+    Opened, Parameter, Plot, Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant,
 };
 use crate::numbers;
 
@@ -110,6 +110,22 @@ impl Experiment for SmtBound {
         JOBS.iter().filter_map(|job| bound(results, *job)).collect()
     }
 
+    fn advice(&self, results: &Results) -> Option<Sentence> {
+        if let Some(why) = &results.run.not_measurable {
+            return Some(Sentence::not_measurable(format!("Whether SMT pays: {why}.")));
+        }
+        let gain = gain(results, Job::Biquads);
+        let told = numbers::estimated_change(&gain.estimate()?);
+        let todo = match (gain.is_shown(), gain.judgement.is_less()) {
+            (true, true) => "Use one thread of each core",
+            (true, false) => "Leave SMT on",
+            _ => "Leave SMT as it is, no difference shown",
+        };
+        let text =
+            format!("{todo}: work of two threads on a core against one (audio filters) {told}.");
+        Some(Sentence::about(text, &[gain]))
+    }
+
     fn plots(&self, results: &Results) -> Vec<Plot> {
         let title = "Most that SMT can give, 2009 and now";
         then_and_now(results, title, "times").into_iter().collect()
@@ -158,9 +174,7 @@ fn samples(done: &Done, passes: u64) -> Vec<Sample> {
 
 /// Of both distributions of roles together, round by round.
 fn bound(results: &Results, job: Job) -> Option<Sentence> {
-    let name = |halves: &str| format!("{} {halves}", job.name());
-    let (first, second) = (name("second-half-shares"), name("first-half-shares"));
-    let judged = results.judged_ratio([&first, &second], "speed-up");
+    let judged = gain(results, job);
     // The thesis measured a correlation and nothing else.
     let then = match job {
         Job::Correlation => format!(" (2009: nearly {})", numbers::change(OF_2009)),
@@ -172,6 +186,12 @@ fn bound(results: &Results, job: Job) -> Option<Sentence> {
         numbers::estimated_change(&judged.estimate()?)
     );
     Some(Sentence::about(text, &[judged]))
+}
+
+fn gain(results: &Results, job: Job) -> ContrastResult {
+    let name = |halves: &str| format!("{} {halves}", job.name());
+    let (first, second) = (name("second-half-shares"), name("first-half-shares"));
+    results.judged_ratio([&first, &second], "speed-up")
 }
 
 #[cfg(test)]

@@ -115,6 +115,28 @@ impl Experiment for Wake {
         sentences
     }
 
+    /// Of the best class that this system grants.
+    fn advice(&self, results: &Results) -> Option<Sentence> {
+        let name = |way: &str, class: &str| format!("{way} {class} idle");
+        let pair = |class| {
+            let [spin, futex] = ["spin", "futex"].map(|way| name(way, class));
+            results.median(&futex, "lateness").and(results.median(&spin, "lateness"))?;
+            Some(results.judged(&spin, &futex, "lateness"))
+        };
+        let judged = ["fifo", "ordinary"].into_iter().find_map(pair)?;
+        let took = |variant: &str| Some(quantity(results.median(variant, "lateness")?, "ns"));
+        let (spin, futex) = (took(&judged.reference)?, took(&judged.candidate)?);
+        let todo = match (judged.is_shown(), judged.judgement.is_less()) {
+            (true, false) => {
+                "Let workers look for a moment before they sleep (`hybrid`, the default)"
+            }
+            (true, true) => "Let workers sleep at once (`futex`)",
+            _ => "How workers wait is open, no difference shown",
+        };
+        let text = format!("{todo}: who sleeps runs {futex} after the signal, who looks {spin}.");
+        Some(Sentence::about(text, &[judged]))
+    }
+
     fn open(&self, host: &Host, size: Size, design: &Design) -> Opened {
         let cost = SpinCost::measure();
         let wakes = size.of(WAKES);

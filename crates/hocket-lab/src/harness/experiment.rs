@@ -83,6 +83,13 @@ pub trait Experiment: Sync {
         framed(results, self.findings(results))
     }
 
+    /// What follows for somebody who plays a session, in plain words: what to do, then the figure that says so. Most
+    /// experiments answer other questions.
+    fn advice(&self, results: &Results) -> Option<Sentence> {
+        let _ = results;
+        None
+    }
+
     /// What to draw; by default the medians of the first metric as bars.
     fn plots(&self, results: &Results) -> Vec<Plot> {
         standard_plots(results)

@@ -59,19 +59,24 @@ pub fn framed(results: &Results, own: Vec<Sentence>) -> Vec<Sentence> {
             format!("{} results are wrong, so no figure is to be believed: {first}", failed.len());
         sentences.push(Sentence { text, standing: Standing::Failed });
     }
-    let reason = held_back(results);
-    sentences.extend(own.into_iter().map(|sentence| match (&reason, sentence.standing) {
-        (Some((standing, why)), Standing::Shown) => {
-            Sentence { text: format!("{}: {why}", sentence.text), standing: *standing }
-        }
-        _ => sentence,
-    }));
+    sentences.extend(own.into_iter().map(|sentence| as_far_as_it_holds(results, sentence)));
     let missing = results.design().map_or(&[][..], |design| &design.missing);
     let absent = |(variant, why): &(String, String)| {
         Sentence::not_measurable(format!("{variant}: not measurable here: {why}"))
     };
     sentences.extend(missing.iter().map(absent));
     sentences
+}
+
+/// The sentence, or what holds it back.
+pub fn as_far_as_it_holds(results: &Results, sentence: Sentence) -> Sentence {
+    match (held_back(results), sentence.standing) {
+        (Some((standing, why)), Standing::Shown) => {
+            let text = sentence.text.trim_end_matches('.');
+            Sentence { text: format!("{text}: {why}"), standing }
+        }
+        _ => sentence,
+    }
 }
 
 /// Why nothing is shown, whatever a sentence says of itself: facts need right results, comparisons need rounds and

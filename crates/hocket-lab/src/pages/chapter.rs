@@ -8,8 +8,8 @@ use super::{Flagged, VariantTable, figures};
 use crate::experiments::find;
 use crate::harness::{
     About, ContrastResult, Dumbbell, Estimate, Experiment, Historic, Plot, Results, Section,
-    Sentence, Standing, TWIN, contrast_sentence, contrast_sentences, framed, same_definition,
-    standard_plots,
+    Sentence, Standing, TWIN, as_far_as_it_holds, contrast_sentence, contrast_sentences, framed,
+    same_definition, standard_plots,
 };
 use crate::numbers::{conversion, counted};
 use crate::stats::Judgement;
@@ -25,6 +25,8 @@ pub struct Chapter<'a> {
     pub same_definition: bool,
     /// What it answers, the most important first.
     pub sentences: Vec<Sentence>,
+    /// What follows from it for somebody who plays a session, in plain words.
+    pub advice: Option<Sentence>,
     /// Its ratios of interest, each judged alone.
     pub contrasts: Vec<ContrastResult>,
     /// Which of these are shown if all of them are to hold at once. What is picked because it is shown is picked among
@@ -72,6 +74,9 @@ impl<'a> Chapter<'a> {
             about,
             same_definition: known.is_some(),
             sentences: sentences(results, known),
+            advice: known
+                .and_then(|known| known.advice(results))
+                .map(|advice| as_far_as_it_holds(results, advice)),
             shown_at_once: contrasts.iter().map(is_shown).collect(),
             contrasts,
             tables: figures::tables(results, about.filter(|_| known.is_some())),
@@ -81,6 +86,21 @@ impl<'a> Chapter<'a> {
                 None => standard_plots(results),
             },
             then_now: results.historic.iter().map(|then| beside(results, *then)).collect(),
+        }
+    }
+
+    /// How sure its advice is, in words.
+    pub fn sure(&self) -> String {
+        let measured = || {
+            let (rounds, starts) = (self.results.complete_rounds(), self.results.starts());
+            format!("{} of {}", counted(rounds, "round"), counted(starts, "process start"))
+        };
+        match self.advice.as_ref().map(|advice| advice.standing) {
+            Some(Standing::Shown) => format!("Shown in {}.", measured()),
+            Some(Standing::NotShown) => format!("Not sure, after {}.", measured()),
+            Some(Standing::NotMeasurable) => "Cannot be measured here.".into(),
+            Some(Standing::Failed) => "Not to be believed: a result was wrong.".into(),
+            None => String::new(),
         }
     }
 

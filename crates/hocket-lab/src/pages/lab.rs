@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::Chapter;
 use crate::foreign::plain;
-use crate::harness::{Results, Section, Standing};
+use crate::harness::{Results, Section, Sentence, Standing};
 use crate::numbers::{capital, counted, percent, quantity};
 use crate::store::RunRecord;
 
@@ -99,6 +99,11 @@ impl<'a> Lab<'a> {
     /// The experiments whose verdicts the summary lists: all but the A/A experiment.
     pub fn answers(&self) -> impl Iterator<Item = &Chapter<'a>> {
         self.chapters.iter().filter(|chapter| chapter.id() != AA)
+    }
+
+    /// The experiments that have an advice for somebody who plays a session.
+    pub fn advised(&self) -> impl Iterator<Item = (&Chapter<'a>, &Sentence)> {
+        self.chapters.iter().filter_map(|chapter| Some((chapter, chapter.advice.as_ref()?)))
     }
 
     /// The experiments of which every round failed.

@@ -17,6 +17,10 @@ pub fn short(lab: &Lab<'_>) -> String {
     let mut out = Lines::default();
     head(lab, &mut out);
     out.prose("", &lab.opening());
+    match lab.answers().count() <= FEW {
+        true => in_plain_words(lab, &mut out),
+        false => what_is_sure_in_plain_words(lab, &mut out),
+    }
     if lab.answers().next().is_some() {
         out.blank();
         out.line(&format!("Verdicts: {}", lab.tally()));
@@ -26,6 +30,45 @@ pub fn short(lab: &Lab<'_>) -> String {
     out.line("What to do:");
     advice(lab).iter().for_each(|words| out.prose("  ", words));
     out.text
+}
+
+/// What to do, for somebody who wants to play.
+pub(super) fn in_plain_words(lab: &Lab<'_>, out: &mut Lines) {
+    if lab.advised().next().is_none() {
+        return;
+    }
+    out.blank();
+    out.line("In plain words:");
+    for (chapter, advice) in lab.advised() {
+        advised(chapter, advice, out);
+    }
+}
+
+fn advised(chapter: &Chapter<'_>, advice: &Sentence, out: &mut Lines) {
+    let sure = chapter.sure();
+    let words = format!("{} ({}: {})", advice.text, chapter.id(), sure.trim_end_matches('.'));
+    out.prose(&format!("  {}", mark(advice.standing)), &words);
+}
+
+fn is_shown(advice: &Sentence) -> bool {
+    advice.standing == Standing::Shown
+}
+
+/// Of many experiments only what is sure; the others by name.
+fn what_is_sure_in_plain_words(lab: &Lab<'_>, out: &mut Lines) {
+    if !lab.advised().any(|(_, advice)| is_shown(advice)) {
+        return;
+    }
+    out.blank();
+    out.line("In plain words:");
+    for (chapter, advice) in lab.advised().filter(|(_, advice)| is_shown(advice)) {
+        advised(chapter, advice, out);
+    }
+    let unsure = lab.advised().filter(|(_, advice)| !is_shown(advice));
+    let unsure: Vec<&str> = unsure.map(|(chapter, _)| chapter.id()).collect();
+    if !unsure.is_empty() {
+        out.prose("  ", &format!("No advice that is sure: {} (see `--all`).", unsure.join(", ")));
+    }
 }
 
 /// Every sentence of every experiment.
@@ -41,7 +84,9 @@ fn in_full(lab: &Lab<'_>, out: &mut Lines) {
 /// A line for each experiment with a result, and the cause where every round failed; the others by name.
 fn in_lines(lab: &Lab<'_>, out: &mut Lines) {
     let has_result = |standing| matches!(standing, Standing::Shown | Standing::Failed);
-    let results = lab.answers().filter(|chapter| has_result(chapter.standing()));
+    // What was said in plain words is not said twice.
+    let is_said = |chapter: &Chapter| chapter.advice.as_ref().is_some_and(is_shown);
+    let results = lab.answers().filter(|it| has_result(it.standing()) && !is_said(it));
     results.for_each(|chapter| out.line(&line(chapter.id(), &chapter.headline())));
     for chapter in lab.answers().filter(|chapter| chapter.failure().is_some()) {
         let Sentence { text, standing } = chapter.headline();

@@ -12,6 +12,7 @@ use crate::numbers::capital;
 pub(super) fn section(lab: &Lab<'_>) -> Markup {
     let known = !lab.floors().is_empty();
     html! {
+        (in_plain_words(lab))
         div id=(VERDICTS) class=(if known { "verdict holds" } else { "verdict unsure" }) {
             p { (lab.opening()) }
             p.small { "Found by measuring the same thing under two names in random order. What is smaller says \u{201c}no difference shown\u{201d} and is grey." }
@@ -24,6 +25,26 @@ pub(super) fn section(lab: &Lab<'_>) -> Markup {
                     thead.vh { tr { th scope="col" { "Experiment" } th scope="col" { "Verdict" } } }
                     tbody { @for chapter in lab.answers() { (answer(chapter)) } }
                 }
+            }
+        }
+    }
+}
+
+/// What to do, why, and how sure that is, for somebody who wants to play.
+fn in_plain_words(lab: &Lab<'_>) -> Markup {
+    let item = |(chapter, advice): (&Chapter<'_>, &Sentence)| {
+        html! {
+            li class=(class(advice.standing)) {
+                (plain(&advice.text)) " "
+                span.sub { (chapter.sure()) " " a href={ "#" (anchor(chapter.id())) } { (plain(chapter.id())) } }
+            }
+        }
+    };
+    html! {
+        @if lab.advised().next().is_some() {
+            section {
+                h2 { "In plain words" }
+                ul.advice { @for one in lab.advised() { (item(one)) } }
             }
         }
     }

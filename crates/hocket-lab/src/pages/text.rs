@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::short::in_plain_words;
 use super::{Chapter, Lab, plots, tables};
 use crate::harness::{ContrastResult, Plot, Standing, contrast_sentence};
 use crate::lines::Lines;
@@ -45,6 +46,7 @@ pub(super) fn mark(standing: Standing) -> &'static str {
 fn summary(lab: &Lab<'_>, out: &mut Lines) {
     out.blank();
     out.prose("", &lab.opening());
+    in_plain_words(lab, out);
     if lab.answers().next().is_none() {
         return;
     }
