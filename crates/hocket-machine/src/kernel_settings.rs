@@ -13,6 +13,8 @@ use crate::kernel_files::KernelFiles;
 pub struct KernelSettings {
     /// How readily the kernel moves memory of programs to swap space, 0 to 200 (`vm.swappiness`).
     pub swappiness: Fact<u32>,
+    /// Swap space that is switched on; empty where none is (`/proc/swaps`).
+    pub swaps: Fact<Vec<SwapArea>>,
     /// Whether the kernel takes pages away from programs to see on which memory node they belong (`kernel.numa_balancing`).
     pub numa_balancing: Fact<bool>,
     /// When the kernel stops a thread to put huge pages together (`transparent_hugepage/defrag`): `always`, `defer`,
@@ -30,6 +32,24 @@ pub struct KernelSettings {
     pub timer_device: Fact<String>,
     /// By how much the kernel may wake an ordinary thread of this process late, to join wake-ups.
     pub timer_slack_ns: Fact<u64>,
+}
+
+/// A piece of swap space that is switched on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SwapArea {
+    /// The device or file.
+    pub name: String,
+    /// How large it is, in bytes.
+    pub bytes: u64,
+    /// How much of it is in use, in bytes.
+    pub used_bytes: u64,
+}
+
+impl SwapArea {
+    /// Whether it is compressed memory (zram), and no disk.
+    pub fn is_in_memory(&self) -> bool {
+        self.name.starts_with("/dev/zram")
+    }
 }
 
 /// A state in which an idle CPU waits.
@@ -67,6 +87,7 @@ impl Settings {
         let number = |path: &str| self.files.number::<u32>(path);
         KernelSettings {
             swappiness: number("proc/sys/vm/swappiness").into(),
+            swaps: self.swaps(),
             numa_balancing: number("proc/sys/kernel/numa_balancing").map(|mode| mode != 0).into(),
             huge_page_defrag: self.chosen("sys/kernel/mm/transparent_hugepage/defrag"),
             threaded_interrupts: self.threaded_interrupts(),
@@ -76,6 +97,17 @@ impl Settings {
             timer_device: self.files.fact(TIMER_DEVICE),
             timer_slack_ns: self.files.number::<u64>("proc/self/timerslack_ns").into(),
         }
+    }
+
+    /// A heading, then lines of name, kind, size and use in KiB, and priority.
+    fn swaps(&self) -> Fact<Vec<SwapArea>> {
+        let area = |line: &str| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let [name, _, kib, used_kib, ..] = words[..] else { return None };
+            let bytes = |kib: &str| Some(kib.parse::<u64>().ok()?.saturating_mul(1024));
+            Some(SwapArea { name: name.into(), bytes: bytes(kib)?, used_bytes: bytes(used_kib)? })
+        };
+        self.files.fact("proc/swaps").map(|text| text.lines().skip(1).filter_map(area).collect())
     }
 
     /// The word in brackets of a file that lists choices.
@@ -158,6 +190,7 @@ mod tests {
     fn a_machine_without_files_is_unknown_and_never_zero() {
         let settings = machine(&[]);
         assert!(settings.swappiness.why().is_some() && settings.numa_balancing.why().is_some());
+        assert!(settings.swaps.why().is_some_and(|why| why.contains("/proc/swaps")));
         assert!(settings.idle_states.why().is_some() && settings.sound_cards.why().is_some());
         assert!(settings.threaded_interrupts.why().is_some());
         assert!(settings.timer_device.why().is_some() && settings.timer_slack_ns.why().is_some());
@@ -169,6 +202,22 @@ mod tests {
             machine(&[(TIMER_DEVICE, "lapic-deadline\n"), ("proc/self/timerslack_ns", "50000\n")]);
         assert_eq!(settings.timer_device, Fact::Value("lapic-deadline".into()));
         assert_eq!(settings.timer_slack_ns, Fact::Value(50_000));
+    }
+
+    #[test]
+    fn swap_that_is_switched_on_is_told_from_none() {
+        let heading = "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n";
+        let none = machine(&[("proc/swaps", heading)]).swaps;
+        assert_eq!(none, Fact::Value(Vec::new()));
+        let lines = format!(
+            "{heading}/dev/dm-1                               partition\t8388604\t\t12\t\t-2\n\
+             /dev/zram0                              partition\t1024\t\t0\t\t100\n"
+        );
+        let swaps = machine(&[("proc/swaps", &lines)]).swaps.value().cloned().expect("two");
+        let names: Vec<(&str, bool)> =
+            swaps.iter().map(|area| (&*area.name, area.is_in_memory())).collect();
+        assert_eq!(names, [("/dev/dm-1", false), ("/dev/zram0", true)]);
+        assert_eq!((swaps[0].bytes, swaps[0].used_bytes), (8_388_604 << 10, 12 << 10));
     }
 
     #[test]

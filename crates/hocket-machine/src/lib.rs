@@ -9,6 +9,7 @@
 //! - [`pin`]: which CPUs a thread, or all threads of the process, may use.
 //! - [`class`]: scheduling class and priority.
 //! - [`rights`]: the best class that the system grants, directly or through a service.
+//! - [`rtkit`]: whether RealtimeKit, one of these services, is installed and runs.
 //! - [`memory`]: locked memory.
 //! - [`cookie`], [`partition`], [`smt`]: which threads may run beside a thread. They use the kernel's core scheduling,
 //!   CPUs reserved in a control group, and SMT switched off.
@@ -28,6 +29,7 @@ pub mod pin;
 
 pub mod class;
 pub mod rights;
+pub mod rtkit;
 pub mod memory;
 
 pub mod cookie;

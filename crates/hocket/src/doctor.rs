@@ -1,6 +1,10 @@
 //! `hocket doctor`: whether this machine is fit for real-time audio; what was found, why it matters, what to do.
 
 mod checks;
+mod figures;
+mod finding;
+mod memory;
+mod rtkit;
 mod timers;
 mod wakeups;
 
@@ -14,7 +18,8 @@ use serde_json::json;
 use crate::cli::DoctorArgs;
 use crate::failure::{Exit, Failure};
 use crate::{interrupt, output};
-use checks::{Examined, Finding, Verdict, findings};
+use checks::{Examined, findings};
+use finding::{Finding, Verdict};
 
 /// Runs the command.
 ///
@@ -50,6 +55,8 @@ fn examine(args: &DoctorArgs, stops: &dyn Fn() -> bool) -> Examined {
         wake_ups,
         settings: kernel_settings::read(),
         grants: grants::probe(),
+        // The question for grants may have started it.
+        rtkit: hocket_machine::rtkit::read(),
         clock: clock::check(),
         cores: cores(),
     }
@@ -63,7 +70,7 @@ fn cores() -> Result<String, String> {
     Ok(names.join(", "))
 }
 
-/// Problems first, then advice, then what is good or unknown: one line each.
+/// Problems first, then advice, then what is good or unknown: each with why it matters.
 fn text(findings: &[Finding]) -> String {
     let mut out = String::new();
     for verdict in [Verdict::Problem, Verdict::Advice, Verdict::Good, Verdict::Unknown] {
@@ -96,10 +103,12 @@ fn write_finding(out: &mut String, finding: &Finding) {
         Verdict::Unknown => "unknown",
     };
     let _ = writeln!(out, "{mark:<9}{}: {}", finding.check, finding.found);
-    for (label, text) in [("why", &finding.why), ("do", &finding.remedy)] {
-        if let Some(text) = text {
-            let _ = writeln!(out, "{:<9}{label}: {text}", "");
-        }
+    let _ = writeln!(out, "{:<9}why: {}", "", finding.why);
+    if let Some(figure) = &finding.measured {
+        let _ = writeln!(out, "{:<9}measured: {figure}", "");
+    }
+    if let Some(remedy) = &finding.remedy {
+        let _ = writeln!(out, "{:<9}do: {remedy}", "");
     }
 }
 

@@ -4,10 +4,16 @@ use hocket_machine::Fact;
 use hocket_machine::clock::ClockCheck;
 use hocket_machine::kernel_settings::KernelSettings;
 
-use super::checks::Finding;
+use super::figures;
+use super::finding::{Check, Finding};
 use super::wakeups::{Lateness, WakeUps};
 
-const CHECK: &str = "timers";
+const CHECK: Check = Check {
+    name: "timers",
+    why: "Hocket's threads sleep until a block is due; a sleep that ends late, or at the kernel's next tick, leaves less time to \
+          compute it",
+    measured: Some(figures::SLEEPS),
+};
 /// A kernel with high-resolution timers states a step of 1 ns, one without them that of its tick: 1 to 10 ms.
 const FINE_STEP_NS: u64 = 1_000;
 /// A sleep that ends later than this in the median takes a noticeable part of a short block. With high-resolution timers
@@ -23,7 +29,7 @@ pub(super) fn check(
     let late = wake_ups.map(|all| all.real_time.as_ref().unwrap_or(&all.ordinary));
     let step_ns = match &clock.claimed_resolution_ns {
         Fact::Value(step_ns) => *step_ns,
-        Fact::Unknown(why) => return Finding::unknown(CHECK, &**why),
+        Fact::Unknown(why) => return CHECK.unknown(&**why),
     };
     let parts = [Some(step(step_ns)), device(settings), source(clock), slack(settings)];
     let parts = parts.into_iter().flatten().chain([late.map_or("not measured".into(), sleeps)]);
@@ -32,21 +38,17 @@ pub(super) fn check(
 
 fn judged(step_ns: u64, late: Option<&Lateness>, found: String) -> Finding {
     match late {
-        _ if step_ns > FINE_STEP_NS => Finding::problem(
-            CHECK,
-            found,
-            "every sleep then ends at the kernel's next tick, and a block of 64 frames lasts 1.3 ms",
+        _ if step_ns > FINE_STEP_NS => CHECK.problem(
+            format!("{found}; a block of 64 frames lasts 1.3 ms"),
             "boot without `highres=off` and `nohz=off`; else use a kernel with CONFIG_HIGH_RES_TIMERS",
         ),
-        Some(late) if late.median_us > LATE_SLEEP_US => Finding::advice(
-            CHECK,
+        Some(late) if late.median_us > LATE_SLEEP_US => CHECK.advice(
             found,
-            "Hocket's threads sleep until a block is due; one that wakes so late has less time to compute it",
             "see idle states and governor; in a virtual machine, play on the machine itself; `hocket lab run wake` \
              measures longer",
         ),
-        Some(_) => Finding::good(CHECK, found),
-        None => Finding::unknown(CHECK, found),
+        Some(_) => CHECK.good(found),
+        None => CHECK.unknown(found),
     }
 }
 
@@ -80,7 +82,7 @@ fn sleeps(late: &Lateness) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::checks::Verdict;
+    use crate::doctor::finding::Verdict;
 
     fn late(median_us: f64) -> Lateness {
         let p99_us = 2.0 * median_us;
@@ -103,7 +105,7 @@ mod tests {
         assert_eq!(verdict(1, Some(&late(60.0))), Verdict::Good);
         let advice = judged(1, Some(&late(900.0)), "found".into());
         assert_eq!(advice.verdict, Verdict::Advice);
-        assert!(advice.why.is_some() && advice.remedy.is_some());
+        assert!(!advice.why.is_empty() && advice.remedy.is_some());
         assert_eq!(verdict(1, None), Verdict::Unknown);
     }
 

@@ -13,17 +13,48 @@ fn findings(args: &[&str]) -> (Option<i32>, Value) {
 }
 
 #[test]
-fn what_is_wrong_comes_with_a_reason_and_a_remedy() {
+fn every_finding_has_a_reason_and_what_is_wrong_a_remedy() {
     let (code, value) = findings(&[]);
     assert_eq!(code, Some(0));
     let all = value["findings"].as_array().unwrap();
     assert!(all.len() >= 12, "{all:?}");
     for finding in all {
         let text = |name: &str| finding[name].as_str().unwrap_or_default().to_owned();
-        assert!(!text("check").is_empty() && !text("found").is_empty(), "{finding}");
+        for name in ["check", "found", "why"] {
+            assert!(!text(name).is_empty(), "{name}: {finding}");
+        }
         let is_wrong = ["problem", "advice"].contains(&&*text("verdict"));
-        assert_eq!(is_wrong, !text("why").is_empty() && !text("remedy").is_empty(), "{finding}");
+        assert_eq!(is_wrong, !text("remedy").is_empty(), "{finding}");
+        let measured = &finding["measured"];
+        let is_named = measured["what"].is_string() && measured["record"].is_string();
+        assert!(measured.is_null() || is_named, "{finding}");
     }
+}
+
+#[test]
+fn what_gives_priority_and_what_takes_memory_away_are_named() {
+    let (_, value) = findings(&[]);
+    let of = |check: &str| {
+        let all = value["findings"].as_array().unwrap();
+        let found = all.iter().find(|finding| finding["check"] == check).unwrap();
+        found["found"].as_str().unwrap().to_owned()
+    };
+    let rtkit = of("RealtimeKit");
+    assert!(["installed (", "not here: "].iter().any(|word| rtkit.starts_with(word)), "{rtkit}");
+    let swap = of("swap");
+    assert!(swap.contains("swappiness"), "{swap}");
+}
+
+#[test]
+fn the_text_has_the_reason_of_each_finding_and_the_record_of_each_figure() {
+    let ran = run(&["doctor", "--seconds", "0"]);
+    let count = |word: &str| ran.out.lines().filter(|line| line.trim().starts_with(word)).count();
+    let (_, value) = findings(&[]);
+    let all = value["findings"].as_array().unwrap();
+    assert_eq!(count("why: "), all.len(), "{}", ran.out);
+    let measured = all.iter().filter(|finding| !finding["measured"].is_null()).count();
+    assert_eq!(count("measured: "), measured, "{}", ran.out);
+    assert!(ran.out.contains("(docs/results/live-2cpu-vm.json)"), "{}", ran.out);
 }
 
 #[test]
