@@ -3,6 +3,7 @@
 pub mod sentry;
 
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
@@ -58,34 +59,33 @@ impl Server {
             Err(why) => return skipped(test, &format!("no JACK library: {why}")),
         };
         let name = format!("hkt{}-{}", std::process::id(), NUMBER.fetch_add(1, Relaxed));
-        let program = [before, &["jackd"]].concat();
-        let mut command = Command::new(program[0]);
-        command.args(&program[1..]).args(["--name", &name]);
-        match mode {
-            Mode::RealTime => {
-                command.args(["--realtime", "--realtime-priority", &REAL_TIME.to_string()])
-            }
-            _ => command.arg("--no-realtime"),
-        };
-        if mode != Mode::Usual {
-            command.args(["--sync", "--timeout", "60000"]);
-        }
-        command.arg("-d").args(driver);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let process = match command.spawn() {
+        let process = match command(&name, before, mode, driver).spawn() {
             Ok(process) => process,
             Err(why) => return skipped(test, &format!("no jackd: {why}")),
         };
         let mut server = Server { process, name, is_killed: false };
+        server.await_answer(&library);
+        Some(server)
+    }
+
+    /// Starts anew under the same name, after an end. It takes over the place that a killed server has kept.
+    pub fn start_again(&mut self, rate_hz: u32, frames: u32, mode: Mode) {
+        let (rate, period) = (rate_hz.to_string(), frames.to_string());
+        let driver = ["dummy", "--rate", &rate, "--period", &period];
+        self.process = command(&self.name, &[], mode, &driver).spawn().unwrap();
+        self.is_killed = false;
+        self.await_answer(&Library::load().unwrap());
+    }
+
+    fn await_answer(&mut self, library: &Arc<Library>) {
         wait_until("jackd", || {
             assert_eq!(
-                server.process.try_wait().unwrap(),
+                self.process.try_wait().unwrap(),
                 None,
                 "jackd has ended; were eight servers killed here? /dev/shm/jack-shm-registry remembers them"
             );
-            OtherClient::open(&library, &server.name, "probe", (0, 0), 0).is_ok()
+            OtherClient::open(library, &self.name, "probe", (0, 0), 0).is_ok()
         });
-        Some(server)
     }
 
     /// Another client of this server.
@@ -159,6 +159,25 @@ impl Drop for Server {
             }
         }
     }
+}
+
+/// jackd in a place of its own, with a driver and its options.
+fn command(name: &str, before: &[&str], mode: Mode, driver: &[&str]) -> Command {
+    let program = [before, &["jackd"]].concat();
+    let mut command = Command::new(program[0]);
+    command.args(&program[1..]).args(["--name", name]);
+    match mode {
+        Mode::RealTime => {
+            command.args(["--realtime", "--realtime-priority", &REAL_TIME.to_string()])
+        }
+        _ => command.arg("--no-realtime"),
+    };
+    if mode != Mode::Usual {
+        command.args(["--sync", "--timeout", "60000"]);
+    }
+    command.arg("-d").args(driver);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command
 }
 
 fn skipped<T>(test: &str, why: &str) -> Option<T> {

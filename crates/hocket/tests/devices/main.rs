@@ -14,6 +14,7 @@ mod sentry;
 mod clock;
 mod documented;
 mod hosts;
+mod inputs;
 mod strangers;
 mod transport;
 
@@ -267,6 +268,28 @@ fn the_end_of_the_server_ends_the_play_and_loses_nothing() {
     }
     // The next server removes what the killed one has left in shared memory.
     drop(Server::start(NAME, RATE_HZ, 64, Mode::Usual));
+}
+
+/// The play does not wait for a server that comes back. The next one asks the server anew.
+#[test]
+fn a_killed_server_that_comes_back_with_another_rate_plays_at_that_rate() {
+    const NAME: &str = "a_killed_server_that_comes_back_with_another_rate_plays_at_that_rate";
+    const OTHER_HZ: u32 = 44_100;
+    let _alone = alone();
+    let Some(mut server) = Server::start(NAME, RATE_HZ, 64, Mode::Usual) else { return };
+    let playing = Playing::start(&server);
+    server.end("-KILL");
+    server.start_again(OTHER_HZ, 256, Mode::WaitsForClients);
+    let told = playing.end(3, &["the JACK server", &server.name, "has ended", "start it again"]);
+    assert_eq!(told["rate_hz"], RATE_HZ, "{told:#}");
+
+    let other = server.client("other", (2, 0), 60 * OTHER_HZ as usize);
+    let args = ["play", &band(), "--device", "jack", "--connect", "other", "--length", "2"];
+    let output = run(&server.name, &[&args[..], &["--json"]].concat());
+    check(&output, 0, &["latency: out"]);
+    let told = json(&output);
+    assert_eq!((&told["rate_hz"], &told["frames"]), (&OTHER_HZ.into(), &256.into()), "{told:#}");
+    check_same_bits(&other.end(), &rendered(OTHER_HZ, "2"));
 }
 
 #[test]

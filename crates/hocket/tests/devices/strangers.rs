@@ -223,6 +223,35 @@ fn without_a_jack_server_and_pw_jack_pipewire_is_found() {
     check(&beside, 0, &[&format!("server '{}'", jackd.name), "`pw-jack hocket play"]);
 }
 
+/// JACK's own servers keep their rate. PipeWire changes it while its clients play.
+#[test]
+fn another_rate_of_the_server_ends_the_play_and_closes_its_takes() {
+    const NAME: &str = "another_rate_of_the_server_ends_the_play_and_closes_its_takes";
+    let _alone = alone();
+    if !has_pipewire(NAME) || !is_here("pw-metadata", NAME) {
+        return;
+    }
+    let server = PipeWire::start();
+    let take = server.folder.path().join("take.wav");
+    let arg = format!("master={}", take.display());
+    let args = ["play", &band(), "--device", "jack", "--connect", "card", "--length", "600"];
+    let args = [&args[..], &["--json", "--take", &arg]].concat();
+    let child = play(server.hocket(Way::PwJack, &args));
+    let size = || std::fs::metadata(&take).map_or(0, |facts| facts.len());
+    wait_until("the take", || size() > 200_000);
+    let force = ["-n", "settings", "0", "clock.force-rate", "44100"];
+    assert!(server.run("pw-metadata", &force), "pw-metadata");
+    let output = child.wait_with_output().unwrap();
+    let words = ["now runs at 44100 Hz", "was prepared for 48000 Hz", "play again"];
+    check(&output, 3, &words);
+    let told = super::json(&output);
+    assert!(told["device_ended"].as_str().unwrap().contains("44100 Hz"), "{told:#}");
+    assert_eq!(told["takes"][0]["whole"], true, "{told:#}");
+    let recorded = hocket_media::decode(&take).unwrap();
+    assert_eq!(recorded.sample_rate_hz, RATE_HZ);
+    assert_eq!(told["frames_played"], recorded.frames() as u64, "{told:#}");
+}
+
 fn has_pipewire(test: &str) -> bool {
     ["pipewire", "pw-cli", "pw-jack", "jack_rec"].into_iter().all(|it| is_here(it, test))
 }
