@@ -12,7 +12,8 @@
    periods that the loop would have begun too late, had it made up for each.
 2. CPU time of the program while the server's transport stands still, and with it the song: from when the engine rests.
    Beside it that of `jack_thru`, a client that only copies two ports.
-3. The way there and back that `jack_iodelay` measures, without and with Hocket in it.
+3. The latency that a play names which is connected to the server's own ports, as a sound card's user has it.
+4. The way there and back that `jack_iodelay` measures, without and with Hocket in it; where it is missing, the record says so.
 
 An interval is that of a count (Poisson, exact) and holds in 95 of 100 cases, if stretches and late wake-ups come independently
 of each other. Disturbances may come in bursts, so it is rather too short. Misses have no interval: a stretch has many.
@@ -23,6 +24,7 @@ Exit code: 0 done, 2 bad usage, 3 not possible here.
 import argparse
 import contextlib
 import datetime
+import itertools
 import json
 import math
 import os
@@ -42,7 +44,7 @@ sys.path += [str(ROOT / "comparison"), str(ROOT / "comparison" / "versions")]
 import records  # noqa: E402
 from versions import NotHere  # noqa: E402
 
-FORMAT = "hocket-live/2"
+FORMAT = "hocket-live/3"
 PROGRAM = ROOT / "target" / "release" / "hocket"
 RATE_HZ, FRAMES = 48_000, 64
 PERIOD_US = 1e6 * FRAMES / RATE_HZ
@@ -53,8 +55,11 @@ CLIENT_PRIORITY = SERVER_PRIORITY - 5
 RESTS_AFTER_S = 15
 # The longest wake-up that the loop's histogram tells apart.
 HISTOGRAM_US = 100_000
-TOOLS = {"jackd": "jackd2", "jack_connect": "jackd2", "jack_iodelay": "jackd2", "jack_lsp": "jackd2",
-         "jack_thru": "jackd2", "cyclictest": "rt-tests"}
+TOOLS = {"jackd": "jackd2", "jack_connect": "jackd2", "jack_lsp": "jackd2", "jack_thru": "jackd2", "cyclictest": "rt-tests"}
+# Only for the way there and back.
+IODELAY = "jack_iodelay"
+# It writes lines also without a signal. After so many without a figure, none comes.
+IODELAY_LINES = 60
 
 
 def main():
@@ -101,7 +106,8 @@ def measure(options):
     with Server() as server, looped(options.session) as session:
         plays = [play(options, server, session, load) for load in (0, options.load)]
         stands = {**standing(options, server), "bare": bare_client(server)}
-        delays = round_trips(options, server)
+        heard = or_why(lambda: latency(options, server))
+        delays = or_why(lambda: round_trips(options, server))
     return {
         "format": FORMAT,
         "started_at": started,
@@ -112,8 +118,17 @@ def measure(options):
         "real_time": server.real_time,
         "plays": plays,
         "standing": stands,
+        "latency": heard,
         "round_trips": delays,
     }
+
+
+def or_why(part):
+    """What a part measures, or why it cannot be measured here: the other parts took long."""
+    try:
+        return part()
+    except NotHere as error:
+        return {"not_here": str(error)}
 
 
 def need(tools, program):
@@ -347,6 +362,18 @@ def cpu_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def latency(options, server):
+    """What a play names that is connected to the server's own ports: out to the ear, in from the microphone."""
+    if not any(port.startswith("system:playback_") for port in server.ports() or []):
+        raise NotHere("the server has no port that plays")
+    playing = server.start(options.program, "play", options.session, "--device", "jack", "--connect", "physical",
+                           "--length", 1, "--json")
+    text = playing.communicate()[0]
+    if playing.returncode:
+        raise NotHere(f"a play for the latency ended with exit code {playing.returncode}")
+    return json.loads(text)["latency"]
+
+
 THROUGH = """[session]
 format = 2
 name = "through"
@@ -365,6 +392,8 @@ input = "line"
 
 def round_trips(options, server):
     """Frames from jack_iodelay's output to its input: by a cable of the server, and through a track of Hocket."""
+    if not shutil.which(IODELAY):
+        raise NotHere(f"missing: {IODELAY} (Debian: jackd2)")
     direct = round_trip(server, [("jack_delay:out", "jack_delay:in")])
     with tempfile.TemporaryDirectory() as folder:
         session = Path(folder) / "through.toml"
@@ -381,19 +410,19 @@ def round_trips(options, server):
 
 
 def round_trip(server, cables, lines=5):
-    delay = server.start("stdbuf", "-oL", "jack_iodelay")
+    delay = server.start("stdbuf", "-oL", IODELAY)
     try:
-        await_that("jack_iodelay", lambda: "jack_delay:out" in (server.ports() or []))
+        await_that(IODELAY, lambda: "jack_delay:out" in (server.ports() or []))
         for source, sink in cables:
             server.connect(source, sink)
         found = []
-        for line in delay.stdout:
+        for line in itertools.islice(delay.stdout, IODELAY_LINES):
             measured = re.match(r"\s*([0-9.]+) frames", line)
             if measured:
                 found.append(float(measured[1]))
             if len(found) == lines:
                 return sorted(found)[lines // 2]
-        raise NotHere("jack_iodelay measures nothing here")
+        raise NotHere(f"{IODELAY} measures nothing here")
     finally:
         delay.terminate()
         delay.wait()
@@ -416,11 +445,29 @@ def table(record):
         yield f'  bare loop     {late:6} of {all_of_loop} wake-ups later than {one["slack_us"]:.0f} us {interval(late)}'
         yield f'                {both["late_periods"]:6} periods that it would have begun too late'
         yield f'  {verdict(both)}'
-    stands, trips = record["standing"], record["round_trips"]
+    stands = record["standing"]
     bare = stands["bare"]
     yield (f'\nstanding still: {100 * stands["cpu_s"] / stands["seconds"]:.2f} % of a CPU; a client that copies two ports: '
            f'{100 * bare["cpu_s"] / bare["seconds"]:.2f} %')
-    yield f'there and back: {trips["direct_frames"]:.0f} frames by a cable, {trips["through_frames"]:.0f} through Hocket'
+    yield latency_told(record["latency"])
+    yield round_trips_told(record["round_trips"])
+
+
+def latency_told(heard):
+    if "not_here" in heard:
+        return f'latency: not measured: {heard["not_here"]}'
+    ways = ", ".join(f'{way} {way_told(heard[f"{way}_frames"], heard[f"{way}_ms"])}' for way in ("out", "in"))
+    return f'latency of a connected play: {ways}; effects add {heard["session_frames"]} frames'
+
+
+def way_told(frames, ms):
+    return "unknown" if frames is None else f"{frames} frames ({ms:.1f} ms)"
+
+
+def round_trips_told(trips):
+    if "not_here" in trips:
+        return f'there and back: not measured: {trips["not_here"]}'
+    return f'there and back: {trips["direct_frames"]:.0f} frames by a cable, {trips["through_frames"]:.0f} through Hocket'
 
 
 def verdict(both):
