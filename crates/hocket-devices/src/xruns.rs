@@ -2,13 +2,17 @@
 
 /// For so long after a late cycle the server may report it: its notice comes through an ordinary thread.
 const NOTICE_NS: u64 = 200_000_000;
+/// A server reports a late client at each beginning of a cycle that finds it still at work. The clients behind it are reported
+/// with it, and their notices may reach one more cycle of ours.
+const MORE_CYCLES: u64 = 1;
 
 /// Periods that a server could not deliver in time, by cause.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Xruns {
     /// A cycle of this client took too long.
     pub ours: u64,
-    /// All cycles of this client ended in time: another client, the driver or the hardware.
+    /// All cycles of this client ended in time, or those that were late are reported already: another client, the driver or
+    /// the hardware.
     pub server: u64,
     /// This client ended late because it was called late: by the server, by clients before it, or by the system.
     pub unknown: u64,
@@ -38,7 +42,7 @@ pub struct Xrun {
     pub at_ns: u64,
     /// Whose fault it was, as far as cycles show it.
     pub fault: XrunFault,
-    /// The late cycle that it is put down to; `None`: all ended in time.
+    /// The late cycle that it is put down to; `None`: it is the server's.
     pub cycle: Option<LateCycle>,
 }
 
@@ -91,6 +95,11 @@ impl Took {
     fn late_ns(&self) -> u64 {
         (self.lateness_ns + self.duration_ns).saturating_sub(self.period_ns)
     }
+
+    /// In how many cycles the server may report that this one was late.
+    fn reports(&self) -> u64 {
+        self.late_ns().div_ceil(self.period_ns.max(1)) + MORE_CYCLES
+    }
 }
 
 /// The last late cycle.
@@ -100,6 +109,8 @@ struct Last {
     /// When it ended.
     at_ns: u64,
     cycle: LateCycle,
+    /// In how many more cycles a report may be put down to it, and to those right before it with the same fault.
+    reports: u64,
 }
 
 /// Attributes what the server reports. Thread: leader; allocates nothing.
@@ -131,7 +142,10 @@ impl Attribution {
                     fault = XrunFault::Ours;
                 }
                 let cycle = LateCycle { block: took.block, late_ns: took.late_ns() };
-                self.last = Some(Last { fault, at_ns: now_ns, cycle });
+                let before = self.recent(now_ns).filter(|last| last.fault == fault);
+                let before = before.map_or(0, |last| last.reports);
+                let reports = took.reports().saturating_add(before);
+                self.last = Some(Last { fault, at_ns: now_ns, cycle, reports });
             }
         }
         self.count(now_ns, reported)
@@ -142,14 +156,23 @@ impl Attribution {
         self.ours_ns.is_some_and(|at_ns| now_ns.saturating_sub(at_ns) <= NOTICE_NS)
     }
 
+    /// The last late cycle, while the server may report it.
+    fn recent(&self, now_ns: u64) -> Option<Last> {
+        self.last.filter(|last| now_ns.saturating_sub(last.at_ns) <= NOTICE_NS)
+    }
+
+    /// What the server goes on to report while cycles end in time is not this client's.
     fn count(&mut self, now_ns: u64, reported: u64) -> Option<Xrun> {
         let count = reported.saturating_sub(self.counted);
+        if count == 0 {
+            return None;
+        }
         self.counted = reported;
-        let last = self.last.filter(|last| now_ns.saturating_sub(last.at_ns) <= NOTICE_NS);
-        let fault = last.map_or(XrunFault::Server, |last| last.fault);
+        let late = self.recent(now_ns).filter(|last| last.reports > 0);
+        self.last.iter_mut().for_each(|last| last.reports = last.reports.saturating_sub(1));
+        let fault = late.map_or(XrunFault::Server, |last| last.fault);
         *self.xruns.of(fault) += count;
-        let cycle = last.map(|last| last.cycle);
-        (count > 0).then_some(Xrun { count, at_ns: now_ns, fault, cycle })
+        Some(Xrun { count, at_ns: now_ns, fault, cycle: late.map(|last| last.cycle) })
     }
 
     /// With what was `reported` after the last cycle.
@@ -217,6 +240,38 @@ mod tests {
         assert_eq!(attributed(&[too_slow, behind(2), behind(3)]), ours);
         assert_eq!(attributed(&[too_slow, took(2, 0, 10), behind(3)]), unknown, "in time between");
         assert_eq!(attributed(&[too_slow, behind(900)]), unknown, "long ago");
+    }
+
+    /// Whose fault the reports are that come in each of the next cycles, which end in time.
+    fn reported_on(all: &mut Attribution, begin: u64, cycles: u64) -> Vec<XrunFault> {
+        let counted = all.counted;
+        let report = |number| all.note(took(begin + number, 0, 10), counted + number + 1);
+        (0..cycles).map(report).map(|xrun| xrun.expect("a report").fault).collect()
+    }
+
+    #[test]
+    fn what_is_reported_on_and_on_while_cycles_end_in_time_is_the_servers() {
+        let [ours, server] = [XrunFault::Ours, XrunFault::Server];
+        let mut all = Attribution::since(0);
+        all.note(took(1, 0, 1_200_000), 0);
+        assert_eq!(reported_on(&mut all, 2, 5), [ours, ours, server, server, server]);
+        assert_eq!(all.end(u64::MAX, 5).0, Xruns { ours: 2, server: 3, unknown: 0 });
+        // One that is late by four periods is reported in four cycles.
+        let mut all = Attribution::since(0);
+        all.note(took(1, 0, 4_500_000), 0);
+        assert_eq!(reported_on(&mut all, 5, 6), [ours, ours, ours, ours, ours, server]);
+    }
+
+    #[test]
+    fn late_cycles_of_one_fault_add_up_and_those_of_another_do_not() {
+        let [ours, server] = [XrunFault::Ours, XrunFault::Server];
+        let mut all = Attribution::since(0);
+        (1..=2).for_each(|at| _ = all.note(took(at, 0, 1_000_001), 0));
+        assert_eq!(reported_on(&mut all, 3, 5), [ours, ours, ours, ours, server]);
+        let mut all = Attribution::since(0);
+        (1..=50).for_each(|at| _ = all.note(took(at, 900_000, 200_000), 0));
+        all.note(took(51, 0, 1_000_001), 0);
+        assert_eq!(reported_on(&mut all, 52, 3), [ours, ours, server]);
     }
 
     #[test]
