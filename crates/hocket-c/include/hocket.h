@@ -815,7 +815,7 @@ typedef struct hocket_take_settings {
     uint64_t start_frame;
     // How many frames later than they sounded the frames arrive (`hocket_output`).
     uint64_t latency_frames;
-    // How many frames find room while the disk does not answer. 0 means 5 s.
+    // How many frames find room while the disk does not answer. 0 means 15 s.
     uint64_t ring_frames;
 } hocket_take_settings;
 

@@ -68,7 +68,7 @@ pub struct TakeSettings {
     pub start_frame: u64,
     /// How many frames later than they sounded the frames arrive (`hocket_output`).
     pub latency_frames: u64,
-    /// How many frames find room while the disk does not answer. 0 means 5 s.
+    /// How many frames find room while the disk does not answer. 0 means 15 s.
     pub ring_frames: u64,
 }
 

@@ -60,7 +60,8 @@ pub struct TakeSettings {
 }
 
 impl TakeSettings {
-    /// WAV with floats, from the beginning of the time line, without latency; room for 5 s.
+    /// WAV with floats, from the beginning of the time line, without latency; room for 15 s: a disk that spins up, or a file
+    /// system that is frozen for a snapshot, may not answer for ten.
     pub fn new(path: &Path, sample_rate_hz: u32, channels: usize) -> TakeSettings {
         TakeSettings {
             path: path.into(),
@@ -69,7 +70,7 @@ impl TakeSettings {
             channels,
             start_frame: 0,
             latency_frames: 0,
-            ring_frames: 5 * sample_rate_hz as usize,
+            ring_frames: 15 * sample_rate_hz as usize,
         }
     }
 }

@@ -18,7 +18,8 @@ const PASSED: &str = "the stalled disk cost silence and nothing else";
 const RATE_HZ: usize = 48_000;
 /// Of the file, and of what is played.
 const SECONDS: usize = 20;
-/// Much longer than what is read ahead lasts. The take lies on another disk: it has room for 5 s alone.
+/// Much longer than what is read ahead lasts, and within what a take has room for. One take lies on this disk, the other one
+/// on another.
 const STALL: Duration = Duration::from_secs(10);
 /// A loaded machine takes its time.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -112,7 +113,9 @@ fn plays_while_the_disk_is_stalled() {
 
     let mut play = hocket(&["play", session.to_str().unwrap(), "--json", "--disk-buffer", "512K"]);
     let master = format!("master={}", take.display());
-    play.args(["--length", &SECONDS.to_string(), "--take", &master]);
+    let stalled_take = folder.join("inner/take.wav");
+    let track = format!("one={}", stalled_take.display());
+    play.args(["--length", &SECONDS.to_string(), "--take", &master, "--take", &track]);
     let play = play.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let started = Instant::now();
     while take.metadata().map_or(0, |file| file.len()) < RATE_HZ as u64 {
@@ -137,6 +140,8 @@ fn plays_while_the_disk_is_stalled() {
     let at = gap["position"].as_u64().unwrap() as usize;
     let heard = decode(&take).unwrap();
     let longest = check_take(&heard, &expected, at, silent);
+    let waited = decode(&stalled_take).unwrap();
+    assert!(waited.channels == heard.channels, "the take on the stalled disk lacks something");
     println!("{PASSED}: {silent} of {} frames, {longest} at a time", heard.frames());
 }
 
