@@ -5,7 +5,7 @@ mod common;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::{Random, wait_for};
 use hocket_disk::{
@@ -150,6 +150,105 @@ fn stated(path: &Path) -> u64 {
         assert!(row.iter().enumerate().all(right), "{}", path.display());
     }
     frames as u64
+}
+
+/// An image within an image. While the outer file system is frozen, the image of the inner one stands still, and a copy of it is
+/// what a power cut leaves: what the inner one has in memory alone is not in it. What a real disk may lose besides, what it said to
+/// have and has not, is.
+const IMAGES: &str = "cd \"$1\" && mkdir outer inner after && truncate -s 96M image && mkfs.ext4 -q -F image \
+                      && mount -o loop image outer && truncate -s 64M outer/image && mkfs.ext4 -q -F outer/image \
+                      && mount -o loop outer/image inner";
+const CUT: &str = "cd \"$1\" && fsfreeze -f outer && { cp --sparse=always outer/image copy; status=$?; \
+                   fsfreeze -u outer; exit $status; }";
+const AFTER: &str = "cd \"$1\" && mount -o loop copy after";
+const AFTERWARDS: &str = "cd \"$1\" && umount after";
+
+fn sh(script: &str, folder: &Path) {
+    let output = Command::new("sh").args(["-c", script, "sh"]).arg(folder).output().unwrap();
+    assert!(output.status.success(), "{script}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+#[ignore = "a part of the next test: records in real time, and looks at what a power cut leaves"]
+fn records_while_the_power_is_cut() {
+    let Some(folder) = folder_of_child() else { return };
+    let recorder = Recorder::start(RecorderSettings::default());
+    let begin = |(name, format): (&str, TakeFormat)| {
+        let settings = TakeSettings::new(&folder.join("inner").join(name), 48_000, 2);
+        recorder.begin(&TakeSettings { format, ..settings }).unwrap()
+    };
+    let mut takes = KILLED.map(begin);
+    let begun = Instant::now();
+    let (mut safe, mut most_lost) = ([0; KILLED.len()], 0);
+    for _ in 0..4 {
+        let earlier = safe;
+        // Until every take is on the disk further than the last time, and then for a while without a sync.
+        wait_for("all takes are synced", || {
+            for (input, _) in &mut takes {
+                let due = begun.elapsed().as_millis() as u64 * 48;
+                give(input, due - input.frames());
+            }
+            safe = takes.each_ref().map(|(_, take)| take.status().safe_frames);
+            safe.iter().zip(earlier).all(|(safe, earlier)| *safe > earlier)
+        });
+        let given = takes.each_ref().map(|(input, _)| input.frames());
+        sh(CUT, &folder);
+        sh(AFTER, &folder);
+        for (at, (name, _)) in KILLED.into_iter().enumerate() {
+            let path = folder.join("after").join(name);
+            let stated = stated(&path);
+            assert!(stated >= safe[at], "{name}: {stated} frames, and {} were safe", safe[at]);
+            let recovered = match recover(&path).unwrap() {
+                Recovery::Intact { frames } | Recovery::Repaired { frames, .. } => frames,
+                Recovery::LeftAlone { why } => panic!("{name}: {why}"),
+            };
+            assert!(recovered >= stated && check(&path) == recovered, "{name}");
+            most_lost = most_lost.max(given[at].saturating_sub(recovered));
+        }
+        sh(AFTERWARDS, &folder);
+    }
+    for (input, take) in takes {
+        drop(input);
+        let report = take.finish(Duration::from_secs(600)).unwrap();
+        assert!(report.error.is_none(), "{report:?}");
+    }
+    // How much that is depends on the disk, so nothing is asserted of it.
+    println!("at most {} ms were lost", most_lost / 48);
+    println!("{PASSED}");
+}
+
+#[test]
+fn a_power_cut_leaves_all_that_was_called_safe() {
+    let folder = tempfile::tempdir().unwrap();
+    // A namespace of its own, so that nothing stays mounted.
+    let unshare = |script: &str| {
+        let mut command = Command::new("timeout");
+        command.args(["-k", "10", "900", "unshare", "-m", "sh", "-c", script, "sh"]);
+        command.arg(folder.path()).env(FOLDER, folder.path());
+        command
+    };
+    let end = "umount inner outer; rm -r image outer inner after";
+    let mut probe = unshare(&format!(
+        "{IMAGES} && fsfreeze -f outer && fsfreeze -u outer; status=$?; {end}; exit $status"
+    ));
+    let why = match probe.output() {
+        Ok(probe) if probe.status.success() => None,
+        Ok(probe) => {
+            Some(String::from_utf8_lossy(&probe.stderr).lines().last().unwrap_or("").into())
+        }
+        Err(error) => Some(error.to_string()),
+    };
+    if let Some(why) = why {
+        println!(
+            "SKIPPED a_power_cut_leaves_all_that_was_called_safe: no loop devices can be mounted and frozen here: {why}"
+        );
+        return;
+    }
+    let recording = child("records_while_the_power_is_cut", folder.path());
+    let script = format!(
+        "{IMAGES} && (shift; \"$@\"); status=$?; cd \"$1\"; umount inner outer; exit $status"
+    );
+    run(unshare(&script).arg(recording.get_program()).args(recording.get_args()));
 }
 
 #[test]
