@@ -1,8 +1,9 @@
 //! Files that appear whole or not at all.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, OpenOptions};
+use std::fs::{DirEntry, File, OpenOptions};
 use std::io::{self, ErrorKind};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -210,18 +211,11 @@ fn prefix(name: &OsStr) -> OsString {
 pub fn remove_dead_parts(target: &Path) -> Vec<PathBuf> {
     let Ok(target) = target_of(target) else { return Vec::new() };
     let Some(name) = target.file_name() else { return Vec::new() };
-    let begin = prefix(name);
     let Ok(entries) = std::fs::read_dir(folder_of(&target)) else { return Vec::new() };
     let names = entries.flatten().map(|entry| entry.file_name());
-    let parts = names.filter(|name| is_part(name, &begin)).map(|name| target.with_file_name(name));
+    let is_its = |part: &OsString| taken_apart(part).is_some_and(|(of, _)| of == name);
+    let parts = names.filter(is_its).map(|part| target.with_file_name(part));
     parts.filter(|part| remove_dead(part)).collect()
-}
-
-/// `.NAME.PROCESS-SERIAL.part`
-fn is_part(name: &OsStr, begin: &OsStr) -> bool {
-    let rest = name.as_encoded_bytes().strip_prefix(begin.as_encoded_bytes());
-    let middle = rest.and_then(|rest| rest.strip_suffix(ENDING.as_bytes()));
-    middle.and_then(|middle| std::str::from_utf8(middle).ok()).is_some_and(are_numbers)
 }
 
 /// `PROCESS-SERIAL`
@@ -232,8 +226,55 @@ pub(crate) fn are_numbers(text: &str) -> bool {
 
 /// Whether nobody held its lock, and it is gone. The lock is held until then, so nobody can take the part meanwhile.
 fn remove_dead(part: &Path) -> bool {
+    // A part is no link, and a pipe must not be opened: that waits for its writer.
+    if !part.symlink_metadata().is_ok_and(|there| there.is_file()) {
+        return false;
+    }
     let Ok(file) = File::open(part) else { return false };
     file.try_lock().is_ok() && std::fs::remove_file(part).is_ok()
+}
+
+/// A part that nobody writes any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeadPart {
+    /// Where it is.
+    pub path: PathBuf,
+    /// The file that it was to become.
+    pub target: PathBuf,
+    /// How much of it was written.
+    pub bytes: u64,
+}
+
+/// The parts that killed processes left in a folder, whatever they were to become, by name. Nothing is removed: a name
+/// and a free lock do not show that a part is of no use to anybody.
+pub fn dead_parts_in(folder: &Path) -> Vec<DeadPart> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut dead: Vec<DeadPart> = entries.filter_map(|entry| dead_part(&entry)).collect();
+    dead.sort_by(|one, other| one.path.cmp(&other.path));
+    dead
+}
+
+fn dead_part(entry: &DirEntry) -> Option<DeadPart> {
+    let name = entry.file_name();
+    let (target, process) = taken_apart(&name)?;
+    // As in `remove_dead`.
+    entry.file_type().ok().filter(|what| what.is_file())?;
+    let path = entry.path();
+    let file = File::open(&path).ok()?;
+    file.try_lock().ok()?;
+    let bytes = file.metadata().ok()?.len();
+    // A part that begins is empty, and has no lock yet.
+    let may_begin = bytes == 0 && Path::new("/proc").join(process).exists();
+    (!may_begin).then(|| DeadPart { target: path.with_file_name(target), path, bytes })
+}
+
+/// Target and process of a part's name, `.NAME.PROCESS-SERIAL.part`.
+fn taken_apart(name: &OsStr) -> Option<(&OsStr, &str)> {
+    let rest = name.as_bytes().strip_prefix(b".")?.strip_suffix(ENDING.as_bytes())?;
+    let dot = rest.iter().rposition(|byte| *byte == b'.').filter(|dot| *dot > 0)?;
+    let numbers = std::str::from_utf8(&rest[dot + 1..]).ok().filter(|text| are_numbers(text))?;
+    let (process, _) = numbers.split_once('-')?;
+    Some((OsStr::from_bytes(&rest[..dot]), process))
 }
 
 fn folder_of(target: &Path) -> &Path {
@@ -272,6 +313,32 @@ mod tests {
         assert_eq!(std::fs::read(&target).unwrap(), b"whole");
         assert!(others.iter().all(|name| folder.path().join(name).exists()));
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 4);
+    }
+
+    #[test]
+    fn dead_parts_of_every_target_are_found_and_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let dead = [".a.b.wav.1234-0.part", ".new.toml.77-12.part"];
+        let others =
+            [".a.wav.mine.part", "..1-2.part", ".1-2.part", "a.wav.1-2.part", ".a.wav.1-2.PART"];
+        for name in dead.iter().chain(&others) {
+            std::fs::write(at(name), "half").unwrap();
+        }
+        std::os::unix::fs::symlink(at("a.wav.1-2.part"), at(".link.wav.1-2.part")).unwrap();
+        std::fs::create_dir(at(".folder.wav.1-2.part")).unwrap();
+        // Just begun by a process that lives, which has no lock yet.
+        let begun = format!(".begun.wav.{}-7.part", std::process::id());
+        std::fs::write(at(&begun), "").unwrap();
+        let mut alive = OutputFile::create(&at("alive.wav")).unwrap();
+        alive.file().write_all(b"half").unwrap();
+        let before = std::fs::read_dir(folder.path()).unwrap().count();
+        let part =
+            |name: &str, target: &str| DeadPart { path: at(name), target: at(target), bytes: 4 };
+        let expected = [part(dead[0], "a.b.wav"), part(dead[1], "new.toml")];
+        assert_eq!(dead_parts_in(folder.path()), expected);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), before);
+        assert!(dead_parts_in(&at("none")).is_empty());
     }
 
     fn written(path: &Path, text: &str) -> io::Result<()> {

@@ -204,5 +204,8 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Tune(args) => crate::tune::run(&args),
         Command::Lab(args) => crate::lab::run(&args),
     };
+    if !is_silent {
+        crate::leftovers::name_parts();
+    }
     exit.map(crate::output::checked)
 }

@@ -12,8 +12,10 @@ use hocket_files::{
     StandardOutput, expect_anything, expect_present, is_standard_input, is_standard_output,
     remove_dead_parts, target_of,
 };
+use hocket_lab::store::shared_on;
 
 use crate::failure::Failure;
+use crate::leftovers;
 
 /// What an output is, and how an earlier one is recognised by its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -176,8 +178,9 @@ impl Files {
         Ok(())
     }
 
-    /// The command writes this file. What a killed run left half-written under this name is removed. The folder of a
-    /// record, page, picture, trace or profile may be missing; [`Files::make_folders`] makes it.
+    /// The command writes this file. What a killed run left half-written under this name is removed, and what it left of
+    /// others in the folder is named at the end. The folder of a record, page, picture, trace or profile may be missing;
+    /// [`Files::make_folders`] makes it.
     ///
     /// # Errors
     /// The file is an input or another output, is not Hocket's to replace, or cannot be written: nothing is changed.
@@ -242,9 +245,16 @@ impl Files {
     }
 }
 
-/// Removes what killed runs left half-written under this name, and says what.
+/// Removes what killed runs left half-written under this name, and says what. What they left of other files in the folder is
+/// named when the command ends.
 pub(crate) fn remove_dead_parts_of(path: &Path) {
-    crate::leftovers::tell_removed(remove_dead_parts(path));
+    // Where other machines may write, too, a free lock does not show that nobody writes.
+    if shared_on(path).is_none() {
+        leftovers::tell_removed(remove_dead_parts(path));
+    }
+    if let Ok(target) = target_of(path) {
+        leftovers::look_in(folder_of(&target));
+    }
 }
 
 /// Whether this is a recording: it has a manifest beside it, under this name or the one that links lead to. No other run

@@ -20,6 +20,7 @@ mod merge;
 pub use args::LabArgs;
 pub(crate) use args::duration;
 pub(crate) use job::RENDER_PREFIX;
+pub(crate) use part::name_killed_in;
 pub(crate) use run::measure_job;
 
 use std::io::LineWriter;

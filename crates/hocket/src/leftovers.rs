@@ -1,18 +1,26 @@
-//! What an earlier run left: changes of the whole machine, and folders of a killed run.
+//! What an earlier run left: changes of the whole machine, and folders and parts of a killed run.
 //!
 //! SMT that was switched off and CPUs that were set apart are put back however a run ends, by a process that waits for
 //! its end. Only where that one was killed too is something left; then the next start says so, and
 //! `hocket machine --restore` puts it back.
 //!
 //! A temporary folder goes with its run, unless that is killed. The next start removes it, and says so.
+//!
+//! A part of an output stays where its run was killed. The next command that writes the same output removes it. One that
+//! writes anything else into the folder names it at its end.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
-use hocket_files::remove_dead_folders;
+use hocket_files::{DeadPart, dead_parts_in, remove_dead_folders};
+use hocket_lab::store::shared_on;
 use hocket_machine::partition::Cgroups;
 use hocket_machine::smt;
 
 use crate::failure::Failure;
+use crate::output::note;
+use crate::written::readable;
 
 const REMEDY: &str = "`hocket machine --restore` puts it back";
 
@@ -58,7 +66,56 @@ pub(crate) fn remove_dead(below: &Path, prefix: &str) {
 pub(crate) fn tell_removed(removed: Vec<PathBuf>) {
     for path in removed {
         let path = path.display();
-        crate::output::note(format_args!("removed {path}, which a killed run left unfinished"));
+        note(format_args!("removed {path}, which a killed run left unfinished"));
+    }
+}
+
+/// Folders that outputs of this command are in, without links, and as the user names them.
+static FOLDERS: Mutex<BTreeMap<PathBuf, PathBuf>> = Mutex::new(BTreeMap::new());
+
+/// So many parts of a folder are named.
+const MOST_NAMED: usize = 8;
+
+/// This command writes into the folder: [`name_parts`] looks there. A folder that is yet to be made has no parts.
+pub(crate) fn look_in(folder: &Path) {
+    if let Ok(place) = folder.canonicalize() {
+        let mut folders = FOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
+        folders.entry(place).or_insert_with(|| folder.into());
+    }
+}
+
+/// Names the parts of killed runs that lie beside the outputs of this command. It comes last, when the command has removed
+/// those of its own outputs. The others stay, because only who wrote them knows what they are good for.
+pub(crate) fn name_parts() {
+    let folders = std::mem::take(&mut *FOLDERS.lock().unwrap_or_else(PoisonError::into_inner));
+    for folder in folders.values() {
+        let dead = dead_parts_in(folder);
+        let kind = shared_on(folder);
+        dead.iter().take(MOST_NAMED).for_each(|part| note(left(part, kind.as_deref())));
+        if dead.len() > MOST_NAMED {
+            let (more, folder) = (dead.len() - MOST_NAMED, folder.display());
+            note(format_args!(
+                "{folder}: {more} more parts of killed runs are in this folder; remove them"
+            ));
+        }
+        crate::lab::name_killed_in(folder);
+    }
+}
+
+/// What lies there, and what to do. `kind`: the file system, where other machines may write there.
+fn left(part: &DeadPart, kind: Option<&str>) -> String {
+    let (path, bytes) = (part.path.display(), readable(part.bytes));
+    let name = part.target.file_name().unwrap_or_default().display();
+    match kind {
+        None => {
+            format!(
+                "{path}: a killed run left this part of {name} ({bytes}), and nobody writes it; remove it"
+            )
+        }
+        Some(kind) => format!(
+            "{path}: a run that was killed, or runs elsewhere on {kind}, left this part of {name} ({bytes}); remove it if \
+             nobody writes it"
+        ),
     }
 }
 

@@ -24,6 +24,7 @@ use crate::cli::{
     WaitArg,
 };
 use crate::failure::{Exit, Failure};
+use crate::files::folder_of;
 use crate::output::tell;
 use crate::profile::ProfileArgs;
 
@@ -40,6 +41,7 @@ pub(super) fn run(spec: &Path, records: &Path, form: Form) -> Result<Exit, Failu
     confine(&job, spec)?;
     let stop = crate::interrupt::flag()?;
     name_killed(records);
+    crate::leftovers::look_in(folder_of(records));
     let part = Part::beside(records)?;
     let exit = match work(&job, &part, &stop) {
         Ok(exit) => exit,

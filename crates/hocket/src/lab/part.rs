@@ -3,10 +3,13 @@
 //! A part is locked from its first moment until it has its name, so a free one is that of a killed job. What such a job
 //! measured is named, never removed.
 
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs::{File, Permissions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use hocket_lab::store::{Store, StoreError, WriteLock, shared_on};
 use tempfile::TempPath;
@@ -18,6 +21,8 @@ use crate::output::note;
 
 /// How a record ends that is not whole yet.
 const ENDING: &str = ".part";
+/// How many random letters and digits stand before that.
+const RANDOM: usize = 6;
 
 /// A record that is being written.
 #[derive(Debug)]
@@ -65,10 +70,12 @@ impl Part {
         let runs = open(&self.path).map(|store| store.runs());
         let has_begun = runs.is_ok_and(|runs| runs.is_ok_and(|runs| !runs.is_empty()));
         match has_begun.then(|| self.path.keep()) {
-            Some(Ok(path)) => Failure {
-                message: format!("{failure}; what was measured is in {}", path.display()),
-                ..failure
-            },
+            Some(Ok(path)) => {
+                // Nobody says later that a killed job has left it.
+                is_named_first(&path);
+                let message = format!("{failure}; what was measured is in {}", path.display());
+                Failure { message, ..failure }
+            }
             _ => failure,
         }
     }
@@ -78,6 +85,7 @@ fn new_file(records: &Path, folder: &Path) -> io::Result<(File, TempPath)> {
     let made = tempfile::Builder::new()
         .permissions(Permissions::from_mode(0o666))
         .prefix(&begin_of_parts(records))
+        .rand_bytes(RANDOM)
         .suffix(ENDING)
         .tempfile_in(folder)?;
     Ok(made.into_parts())
@@ -117,10 +125,57 @@ fn name_if_killed(part: &Path) {
             format!("a job that was killed, or runs elsewhere on {kind},")
         }
     };
-    note(format_args!(
-        "{0} holds what {whose} measured; see it with `hocket lab report --records {0}`, or remove it if no job writes it",
-        part.display()
-    ));
+    name(part, &whose);
+}
+
+/// Names what killed jobs of any record in this folder have measured. It removes nothing: without the name of a record,
+/// nothing tells an empty part from somebody's empty file.
+pub(crate) fn name_killed_in(folder: &Path) {
+    killed_in(folder).iter().for_each(|part| name(part, "a killed job"));
+}
+
+fn killed_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let files = entries.filter(|entry| entry.file_type().is_ok_and(|what| what.is_file()));
+    let parts = files.filter(|file| is_of_a_job(&file.file_name())).map(|file| file.path());
+    let mut killed: Vec<PathBuf> = parts.filter(|part| is_of_a_killed_job(part)).collect();
+    killed.sort();
+    killed
+}
+
+/// `.NAME-XXXXXX.part`
+fn is_of_a_job(name: &OsStr) -> bool {
+    let inner = name.to_str().and_then(|name| name.strip_prefix('.')?.strip_suffix(ENDING));
+    let random = inner.and_then(|inner| inner.rsplit_once('-'));
+    random.is_some_and(|(_, random)| {
+        random.len() == RANDOM && random.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    })
+}
+
+/// Whether nobody writes it, and a run was begun in it.
+fn is_of_a_killed_job(part: &Path) -> bool {
+    // Held while it is read.
+    let lock = WriteLock::of_left(part);
+    let runs = || Store::open(part).and_then(|store| store.runs());
+    lock.is_some() && runs().is_ok_and(|runs| !runs.is_empty())
+}
+
+/// Says what is in a part, once in a command.
+fn name(part: &Path, whose: &str) {
+    if is_named_first(part) {
+        note(format_args!(
+            "{0} holds what {whose} measured; see it with `hocket lab report --records {0}`, or remove it if no job writes \
+             it",
+            part.display()
+        ));
+    }
+}
+
+/// Whether this part was not named before.
+fn is_named_first(part: &Path) -> bool {
+    static NAMED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    let place = part.canonicalize().unwrap_or_else(|_| part.into());
+    NAMED.lock().unwrap_or_else(PoisonError::into_inner).insert(place)
 }
 
 /// What is in a part.
@@ -211,6 +266,25 @@ mod tests {
             std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
         left.sort();
         assert_eq!(left, stay.map(at));
+    }
+
+    #[test]
+    fn what_killed_jobs_of_other_records_measured_is_found_in_their_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let killed = at(".r.sqlite-aB3dE6.part");
+        begin(&mut Store::open_or_create(&killed).unwrap());
+        // Nothing was measured, it is no record, and it is nobody's part.
+        drop(Store::open_or_create(&at(".r.sqlite-tables.part")).unwrap());
+        std::fs::write(at(".r.sqlite-empty0.part"), "").unwrap();
+        std::fs::write(at(".mine-aB3dE6.part"), "something that is no record at all".repeat(9))
+            .unwrap();
+        begin(&mut Store::open_or_create(&at(".r.sqlite-1.part")).unwrap());
+        let part = Part::beside(&at("other.sqlite")).unwrap();
+        begin(&mut part.store().unwrap());
+        let before = std::fs::read_dir(folder.path()).unwrap().count();
+        assert_eq!(killed_in(folder.path()), [killed]);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), before);
     }
 
     #[test]

@@ -14,6 +14,7 @@ use serde_json::Value;
 use super::args::RunArgs;
 use super::{failure, guests, names, report};
 use crate::failure::{Exit, Failure};
+use crate::files::folder_of;
 use crate::output::{bar, note, tell};
 
 /// Every experiment of a quick run ends in less than 20 s and all of them in less than five minutes. What one takes beyond
@@ -66,6 +67,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let stop = crate::interrupt::flag()?;
     guests::ask_for(args, plan.budget, &stop)?;
     let mut store = Store::open_or_create(&args.records.records).map_err(failure)?;
+    crate::leftovers::look_in(folder_of(&args.records.records));
     warn_of_network(&store);
     let started = Instant::now();
     let number = measure(&mut store, &plan, &stop, None)?;

@@ -4,10 +4,10 @@ use std::fs::DirEntry;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-use hocket_files::OutputFile;
+use hocket_files::{OutputFile, dead_parts_in};
 
 use crate::failure::Failure;
-use crate::files::Files;
+use crate::files::{Files, remove_dead_parts_of};
 use crate::output::{note, tell};
 
 /// How each file begins that this command has written.
@@ -40,6 +40,9 @@ impl Folder {
                 path.display()
             )));
         }
+        // What a killed cut left is nobody's, and would keep this one out.
+        let dead = dead_parts_in(path).into_iter().map(|part| part.target);
+        dead.filter(|target| has_own_name(target)).for_each(|target| remove_dead_parts_of(&target));
         let entries = std::fs::read_dir(path).and_then(Iterator::collect::<std::io::Result<_>>);
         let entries: Vec<DirEntry> = entries.map_err(|error| folder.failed(&error))?;
         folder.own = entries.iter().map(DirEntry::path).collect();
@@ -79,6 +82,7 @@ impl Folder {
     pub(super) fn write(&self, files: &[(String, String)]) -> Result<(), Failure> {
         for (name, text) in files {
             let path = self.path.join(name);
+            remove_dead_parts_of(&path);
             let written = OutputFile::create(&path).and_then(|mut file| {
                 file.file().write_all(text.as_bytes())?;
                 file.commit()

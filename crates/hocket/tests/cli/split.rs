@@ -319,6 +319,26 @@ fn only_names_of_a_cut_are_removed_and_it_says_which() {
 }
 
 #[test]
+fn parts_that_a_killed_cut_left_keep_no_cut_out() {
+    let (folder, file) = session(GROUPS);
+    let out = folder.path().join("cut");
+    let cut = ["split", &file, "--hosts", "2", "-o", text(&out)];
+    succeeds(&cut);
+    let before = files(&out);
+    let dead = out.join(".part-1.toml.1234-0.part");
+    std::fs::write(&dead, "half").unwrap();
+    let told = succeeds(&cut);
+    assert!(told.contains(&format!("removed {}", dead.display())), "{told}");
+    assert_eq!(files(&out), before);
+    // One that is written now, and one of something else, are foreign.
+    let alive = hocket_files::OutputFile::create(&out.join("part-1.toml")).unwrap();
+    check_refused(&cut, 2, &[".part-1.toml.", "has not written"]);
+    drop(alive);
+    std::fs::write(out.join(".mix.wav.1234-0.part"), "half").unwrap();
+    check_refused(&cut, 2, &[".mix.wav.1234-0.part", "has not written"]);
+}
+
+#[test]
 fn links_and_pipes_in_the_folder_are_foreign() {
     let (folder, file) = session(GROUPS);
     let (out, mine) = (folder.path().join("cut"), folder.path().join("mine.toml"));

@@ -171,6 +171,37 @@ fn fault_08_parts_that_a_kill_left_are_removed_and_named() {
     assert_eq!(files(folder.path()), ["loop.flac", "out.wav", "try.toml"]);
 }
 
+/// What a killed run left of another output is named by whatever command writes into the folder next. Nothing else is.
+#[test]
+fn fault_08_parts_of_other_outputs_are_named_and_stay() {
+    let (folder, file) = one_track("");
+    let at = |name: &str| folder.path().join(name);
+    let path = |name: &str| at(name).to_str().unwrap().to_owned();
+    let dead = ".mix.wav.1234-0.part";
+    let others = [".mine.part", ".mine.1234.part", "mine.wav.1234-0.part"];
+    std::fs::write(at(dead), vec![0; 2_000]).unwrap();
+    others.iter().for_each(|name| std::fs::write(at(name), "somebody's").unwrap());
+    // This process writes it.
+    let alive = hocket_files::OutputFile::create(&at("alive.wav")).unwrap();
+    let living = alive.part().unwrap().to_owned();
+    let (out, toml, left) = (path("out.wav"), path("new.toml"), path(dead));
+    let render = ["render", &file, "-o", &out, "--length", "0.1"];
+    for args in [&render[..], &["session", "convert", &file, "-o", &toml]] {
+        let ran = run(args);
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        let named: Vec<&str> = ran.err.lines().filter(|line| line.contains(".part")).collect();
+        let [line] = named[..] else { panic!("{args:?}: {}", ran.err) };
+        let words = [left.as_str(), "this part of mix.wav (2 kB)", "remove it"];
+        assert!(words.iter().all(|word| line.contains(word)), "{line}");
+        assert!(at(dead).exists() && living.exists());
+    }
+    assert!(others.iter().all(|name| at(name).exists()));
+    let ran = run(&["render", &file, "-o", &path("mix.wav"), "--length", "0.1"]);
+    assert!(ran.err.contains(&format!("removed {left}")), "{}", ran.err);
+    assert!(!at(dead).exists() && living.exists());
+    assert!(!run(&render).err.contains(".part"));
+}
+
 /// A million seconds are eleven days and 260 GB: nobody types that on purpose.
 #[test]
 fn fault_08_a_render_of_many_days_is_questioned_by_its_size() {
