@@ -58,13 +58,16 @@ impl Audio {
     /// Sets samples that are not numbers to silence, so that one bad sample cannot spread
     /// through filters and sums, and warns with their count.
     pub(crate) fn silence_non_finite(&mut self) {
-        let mut count = 0usize;
+        let mut count = 0;
         for sample in self.channels.iter_mut().flatten().filter(|x| !x.is_finite()) {
             *sample = 0.0;
             count += 1;
         }
-        if count > 0 {
-            self.warnings.push(format!("{count} samples were NaN or infinite and are silent now"));
-        }
+        self.warnings.extend(not_finite(count));
     }
+}
+
+/// The warning of samples that are not numbers, where there are any.
+pub(crate) fn not_finite(count: u64) -> Option<String> {
+    (count > 0).then(|| format!("{count} samples were NaN or infinite and are silent now"))
 }

@@ -1,7 +1,8 @@
-//! `hocket check`: are these sessions right, as far as can be seen without their sound?
+//! `hocket check`: are these sessions right, as far as can be seen without playing them?
 
 use std::path::Path;
 
+use hocket_machine::Topology;
 use hocket_plan::Session;
 
 use crate::cli::CheckArgs;
@@ -23,17 +24,8 @@ pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     let mut wrong = 0;
     let mut exit = Exit::Done;
     for path in &args.sessions {
-        let soundfont = args.soundfont.clone().filter(|_| is_midi(path));
-        let (strict, checks_schema) = (args.strict, true);
-        let project = ProjectUse { soundfont, strict, checks_schema, ..ProjectUse::default() };
-        match OpenedSession::open_as(path, args.rate, &topology, project) {
-            Ok(opened) => {
-                opened
-                    .warnings()
-                    .iter()
-                    .for_each(|warning| tell(format_args!("warning: {warning}")));
-                print(&format!("{}: {}\n", path.display(), summary(path, &opened)));
-            }
+        match check(path, args, &topology) {
+            Ok(told) => print(&told),
             Err(failure) => {
                 tell(&failure);
                 wrong += 1;
@@ -49,6 +41,29 @@ pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
         tell(format_args!("{wrong} of {} sessions have mistakes", args.sessions.len()));
     }
     Ok(exit)
+}
+
+/// Checks one session and tells its warnings; what it is, in a line.
+fn check(path: &Path, args: &CheckArgs, topology: &Topology) -> Result<String, Failure> {
+    let soundfont = args.soundfont.clone().filter(|_| is_midi(path));
+    let (strict, checks_schema) = (args.strict, true);
+    let project = ProjectUse { soundfont, strict, checks_schema, ..ProjectUse::default() };
+    let opened = OpenedSession::open_as(path, args.rate, topology, project)?;
+    opened.warnings().iter().for_each(|warning| tell(format_args!("warning: {warning}")));
+    if strict {
+        refuse_damaged(&opened)?;
+    }
+    Ok(format!("{}: {}\n", path.display(), summary(path, &opened)))
+}
+
+/// Reads all audio to its end, because a header does not show whether the rest is whole.
+fn refuse_damaged(opened: &OpenedSession) -> Result<(), Failure> {
+    let stop = crate::interrupt::flag()?;
+    match opened.damaged(&stop) {
+        None => Err(Failure::interrupted()),
+        Some(damaged) if damaged.is_empty() => Ok(()),
+        Some(damaged) => Err(Failure::bad_input(damaged.join("\n"))),
+    }
 }
 
 fn summary(path: &Path, opened: &OpenedSession) -> String {

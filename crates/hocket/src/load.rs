@@ -296,6 +296,16 @@ impl OpenedSession {
         session.media.iter().map(|media| media.path.clone()).chain(of_effects.flatten())
     }
 
+    /// Decodes all audio to its end and keeps nothing of it. Returns what `--strict` refuses, place included; `None` as soon
+    /// as `stop` becomes true.
+    pub(crate) fn damaged(&self, stop: &AtomicBool) -> Option<Vec<String>> {
+        let mut damaged = Vec::new();
+        for id in (0..self.loaded.session.media.len()).map(MediaId) {
+            damaged.extend(audio::faults(&self.loaded, id, stop)?);
+        }
+        Some(damaged)
+    }
+
     /// Decodes all audio and converts what is played of it to the rate.
     ///
     /// # Errors

@@ -37,7 +37,7 @@ pub(super) fn probe(source: Source, format: String) -> Result<AudioFacts, MediaE
 }
 
 /// Opens the stream and does something with it; a panic becomes an error.
-fn with_stream<T>(
+pub(super) fn with_stream<T>(
     source: Source,
     format: String,
     run: impl FnOnce(Stream) -> Result<T, MediaError>,

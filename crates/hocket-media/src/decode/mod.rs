@@ -18,6 +18,7 @@ mod mp4;
 mod sink;
 mod compressed;
 mod stream;
+mod faults;
 
 use std::fs::{File, Metadata};
 use std::path::Path;
@@ -25,6 +26,7 @@ use std::sync::Arc;
 
 use crate::bytes::{ReadAt, read_full};
 use crate::{Audio, AudioFacts, MediaError};
+pub use faults::examine;
 use header::Header;
 pub(crate) use header::PcmLayout;
 pub(crate) use pcm::FrameDecoder;

@@ -122,7 +122,8 @@ impl StreamDecoder {
         }
     }
 
-    fn pcm(mut source: Source, layout: PcmLayout) -> Result<Self, MediaError> {
+    /// An uncompressed file.
+    pub(super) fn pcm(mut source: Source, layout: PcmLayout) -> Result<Self, MediaError> {
         let (decoder, warnings) = pcm::frame_decoder(&mut source, &layout)?;
         let frame = (layout.channels * layout.bytes_per_sample) as u64;
         let info = StreamInfo {

@@ -11,6 +11,7 @@ Examples:
   hocket check sessions/band.toml
   hocket check sessions/*.toml
   hocket check sessions/band.toml --rate 96000
+  hocket check sessions/band.toml --strict       reads the audio to its end, too
 
 Reads the session files and the headers of their audio files, and renders nothing. Prints all mistakes, each with
 its place and what to do. Ends with exit code 0 if there are none, else with 2.
@@ -22,7 +23,8 @@ pub struct CheckArgs {
     /// Sample rate in Hz at which they will run [default: each session's own].
     #[arg(long, value_name = "HZ")]
     pub rate: Option<u32>,
-    /// Of a .dawproject: counts it as a mistake that something does not play, or is not what the format's schema allows.
+    /// Reads all audio to its end, and counts it as a mistake that a file is cut short or damaged. Of a .dawproject, also
+    /// that something does not play, or is not what the format's schema allows.
     #[arg(long)]
     pub strict: bool,
     /// Of a MIDI file: the SoundFont (.sf2) that plays it [default: $HOCKET_SOUNDFONT, or the General MIDI set that is

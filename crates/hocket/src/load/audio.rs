@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use hocket_engine::StereoAudio;
 use hocket_media::{Audio, AudioFacts};
@@ -43,8 +44,7 @@ pub(super) fn tell_faults(
     faults: &[String],
     (warnings, damaged): &mut Told<'_>,
 ) {
-    let remedy = "replace the file, or leave out --strict to play what can be read";
-    let fault = |warning: &String| loaded.media_error(id, warning, remedy).to_string();
+    let fault = |warning: &String| loaded.media_error(id, warning, REPLACE).to_string();
     damaged.extend(faults.iter().map(fault));
     let name = place(loaded, id);
     let remedy = "what can be read is played; replace the file, or refuse such files with --strict";
@@ -60,6 +60,18 @@ fn place(loaded: &Loaded, id: MediaId) -> String {
 
 /// What to do with a file that cannot be decoded.
 const REPAIR: &str = "repair or replace the file";
+/// What to do with one of which a part can be played.
+const REPLACE: &str = "replace the file, or leave out --strict to play what can be read";
+
+/// What `--strict` refuses of a file, found by decoding it to its end; nothing of it is kept. `None` as soon as `stop`
+/// becomes true.
+pub(super) fn faults(loaded: &Loaded, id: MediaId, stop: &AtomicBool) -> Option<Vec<String>> {
+    let told = |cause: &str, remedy: &str| loaded.media_error(id, cause, remedy).to_string();
+    match hocket_media::examine(&loaded.session.media[id.0].path, stop) {
+        Ok(faults) => Some(faults?.iter().map(|fault| told(fault, REPLACE)).collect()),
+        Err(error) => Some(vec![told(&error.to_string(), REPAIR)]),
+    }
+}
 
 /// Looks into a file's header. `rate_hz` overrides the session's own rate.
 pub(super) fn check(

@@ -81,6 +81,39 @@ fn what_is_probably_not_intended_is_a_warning() {
     assert!(ran.err.contains("warning: ") && ran.err.contains("fades are longer"), "{}", ran.err);
 }
 
+/// The header of a FLAC file is whole, whatever is missing or wrong behind it.
+#[test]
+fn a_strict_check_reads_all_audio_to_its_end_and_names_every_damaged_file() {
+    let track =
+        |file: &str| format!("[[track]]\nname = \"{file}\"\nclip = [{{ file = \"{file}\" }}]\n");
+    let all = ["loop.flac", "cut.flac", "bad.flac"].map(track).concat();
+    let (folder, file) = session(&format!("[session]\nsample_rate_hz = 44100\n{all}"));
+    let bytes = std::fs::read(example("audio/loop_mika.flac")).unwrap();
+    std::fs::write(folder.path().join("cut.flac"), &bytes[..bytes.len() / 2]).unwrap();
+    let mut bad = bytes.clone();
+    let middle = bad.len() / 2;
+    bad[middle..middle + 64].fill(0x55);
+    std::fs::write(folder.path().join("bad.flac"), bad).unwrap();
+    assert_eq!(run(&["check", &file]).code, Some(0));
+    let ran = run(&["check", &file, "--strict"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{}", ran.err);
+    for words in ["try.toml:8:18: ", "cut.flac", "try.toml:11:18: ", "bad.flac", "damaged blocks: "]
+    {
+        assert!(ran.err.contains(words), "{words} is missing in\n{}", ran.err);
+    }
+    assert!(
+        ran.err.matches("(frame ").count() >= 2 && !ran.err.contains("loop.flac"),
+        "{}",
+        ran.err
+    );
+    for name in ["cut.flac", "bad.flac"] {
+        std::fs::write(folder.path().join(name), &bytes).unwrap();
+    }
+    let ran = run(&["check", &file, "--strict"]);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+    assert!(ran.out.contains("no mistakes"), "{}", ran.out);
+}
+
 #[test]
 fn a_rate_that_the_files_do_not_have_is_a_mistake_where_they_must_not_be_converted() {
     let (_folder, file) = one_track("");
