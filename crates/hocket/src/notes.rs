@@ -1,4 +1,4 @@
-//! What a command does in another way than it was asked; each is said.
+//! What a command does in another way than it was asked; each is said, with `--quiet`, too.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,12 +7,13 @@ use hocket_lab::bench::BenchPlan;
 use hocket_plan::session::Session;
 
 use crate::cli::ScheduleArg;
+use crate::output::warn;
 
 /// Whole turns make whole rounds, so a number of blocks may be rounded up.
 pub(crate) fn whole_turns(plan: &BenchPlan) {
     let measured = plan.rounds() as u64 * plan.blocks_per_round;
     if measured != plan.blocks {
-        crate::output::note(format_args!(
+        warn(format_args!(
             "--blocks {}: {measured} blocks are measured, whole turns of {}; choose a multiple, or set \
              --blocks-per-round",
             plan.blocks, plan.blocks_per_round
@@ -25,7 +26,7 @@ pub(crate) fn serial_workers(workers: Option<usize>, schedules: &[ScheduleArg]) 
     if let Some(workers) = workers.filter(|workers| *workers > 1)
         && schedules.contains(&ScheduleArg::Serial)
     {
-        crate::output::note(format_args!(
+        warn(format_args!(
             "--workers {workers}: the schedule serial runs on 1 worker; choose another schedule to use them"
         ));
     }
@@ -38,7 +39,7 @@ pub(crate) fn takes_left_out(file: &Path, session: &Session, what: &str) {
         1 => "its armed take is".into(),
         armed => format!("its {armed} armed takes are"),
     };
-    crate::output::note(format_args!(
+    warn(format_args!(
         "{}: {what} records nothing, so {takes} left out; use `hocket play` or `hocket render` to record",
         file.display()
     ));
@@ -47,7 +48,7 @@ pub(crate) fn takes_left_out(file: &Path, session: &Session, what: &str) {
 /// Every experiment measures at least one round, however short the time is.
 pub(crate) fn time_taken(asked: Option<Duration>, taken: Duration, remedy: &str) {
     if let Some(asked) = asked.filter(|asked| taken > asked.mul_f64(1.25)) {
-        crate::output::note(format_args!(
+        warn(format_args!(
             "--time {asked:?}: the run took {:.0} s, since every experiment measures at least one round of each \
              variant; {remedy}",
             taken.as_secs_f64()

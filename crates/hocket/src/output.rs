@@ -22,7 +22,7 @@ static LOST: AtomicBool = AtomicBool::new(false);
 pub(crate) enum Talk {
     /// Nothing.
     Quiet,
-    /// Progress, what was written, and what is done in another way than it was asked.
+    /// Progress, what was written, and what was found out.
     Usual,
     /// Also what it was done with, and where the time went.
     Verbose,
@@ -54,6 +54,11 @@ pub(crate) fn note(what: impl Display) {
     if says(Talk::Usual) {
         tell(what);
     }
+}
+
+/// Tells what was asked for and is not done, or is done in another way; with `--quiet`, too.
+pub(crate) fn warn(what: impl Display) {
+    tell(format_args!("warning: {what}"));
 }
 
 /// Tells a detail; only with `--verbose`.

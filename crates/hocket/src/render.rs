@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use hocket_engine::{Engine, Policy, Seating, Settings, offline, session_end_frames};
+use hocket_engine::{Engine, Policy, Protection, Seating, Settings, offline, session_end_frames};
 use hocket_files::is_standard_output;
 use hocket_media::{AudioWriter, FileFormat, LevelMeter, WriteError};
 
@@ -24,7 +24,7 @@ use crate::failure::{Exit, Failure};
 use crate::load::streams::Wait;
 use crate::load::{LoadedSession, effects};
 use crate::lost_events::NoRoom;
-use crate::output::{bar, detail, note, tell};
+use crate::output::{bar, detail, note, tell, warn};
 use crate::plugin::{isolated, watched};
 use crate::restarts::Restarts;
 use crate::takes::{self, Takes, Wanted};
@@ -137,7 +137,7 @@ fn render(args: &RenderArgs, prepared: Prepared, stop: &AtomicBool) -> Result<bo
     stems.line().into_iter().for_each(note);
     note(summary(&engine, region.frames() as f64 / f64::from(rate_hz), &parts));
     tell_levels(args, gain_db, &paths, &files);
-    tell_policy(&engine, done.protection);
+    tell_policy(&engine, &done.protection);
     detail(format_args!(
         "the blocks took {}; files were encoded and written beside them in {}, and the blocks waited {} for it",
         seconds(in_blocks),
@@ -158,13 +158,16 @@ fn render(args: &RenderArgs, prepared: Prepared, stop: &AtomicBool) -> Result<bo
 }
 
 /// What the sibling policy asked of the system and what came of it, and why it has no effect here.
-fn tell_policy(engine: &Engine, protection: Option<String>) {
+fn tell_policy(engine: &Engine, protection: &Protection) {
     let name = engine.settings().policy.sibling.name();
-    let no_effect = engine.seating().placement().no_effect.clone();
-    protection
-        .into_iter()
-        .chain(no_effect)
-        .for_each(|said| note(format_args!("policy {name}: {said}")));
+    match protection.summary() {
+        Some(said) if protection.is_complete() => note(format_args!("policy {name}: {said}")),
+        Some(said) => warn(format_args!("policy {name}: {said}")),
+        None => {}
+    }
+    if let Some(why) = &engine.seating().placement().no_effect {
+        note(format_args!("policy {name}: {why}"));
+    }
 }
 
 /// How fast it was: against real time, from the start of the command to the whole file.
@@ -286,7 +289,7 @@ struct Rendered {
     /// How long the blocks took, with what they read from the disk.
     in_blocks: Duration,
     /// What the sibling policy asked of the system and what came of it.
-    protection: Option<String>,
+    protection: Protection,
 }
 
 fn write(
@@ -301,7 +304,7 @@ fn write(
     (stop, parts): (&AtomicBool, &mut Parts),
 ) -> Result<Rendered, WriteError> {
     let entered = engine.enter();
-    let protection = entered.others().summary();
+    let protection = entered.others();
     let bar = bar(region.to, "rendering");
     let mut before = region.from;
     let (begun, mut between) = (Instant::now(), Duration::ZERO);

@@ -14,7 +14,7 @@ use hocket_session::LoadOptions;
 use super::args::{PlanArgs, Scheduler};
 use super::run as lab_run;
 use crate::failure::{Exit, Failure};
-use crate::output::{note, print};
+use crate::output::{print, warn};
 
 /// How the folder begins in which a plan is written.
 const PREFIX: &str = ".plan-";
@@ -79,7 +79,7 @@ type Jobs = Vec<(Host, Job)>;
 
 fn measuring(args: &PlanArgs, fleet: &Fleet, hosts: &[Host]) -> Result<Jobs, Failure> {
     if hosts.iter().any(|host| !host.siblings) {
-        note(format_args!(
+        warn(format_args!(
             "{}: siblings=no is for renders; the lab measures the siblings and is given them",
             args.hosts.display()
         ));

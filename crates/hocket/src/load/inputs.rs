@@ -10,7 +10,7 @@ use hocket_plan::session::{InputId, TakeFrom, TakeSpec};
 use super::audio::{Told, lack_of_memory};
 use crate::cli::NamedFile;
 use crate::failure::Failure;
-use crate::output::{detail, note};
+use crate::output::{detail, warn};
 
 /// So many names are listed where one is unknown.
 const NAMES_LISTED: usize = 20;
@@ -48,7 +48,7 @@ pub(crate) fn fed(args: &[NamedFile], session: &Session) -> Result<Vec<FedInput>
         }
         if !is_used(InputId(place), session) {
             let file = file.display();
-            note(format_args!(
+            warn(format_args!(
                 "no track plays the input '{name}', and no take records it: {file} is silent"
             ));
         }

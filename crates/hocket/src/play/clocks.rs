@@ -13,7 +13,7 @@ use super::live::Live;
 use crate::cli::{PlayArgs, TransportArg};
 use crate::failure::Failure;
 use crate::load::LoadedSession;
-use crate::output::{note, tell};
+use crate::output::{note, tell, warn};
 
 /// How often the thread looks what has come of the clock.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -59,7 +59,7 @@ impl Clocks {
                  stands still until a start comes",
             );
             if loaded.session.time.repeat.is_some() {
-                note("the session's loop is off: the MIDI clock says where the song goes");
+                warn("the session's loop is off: the MIDI clock says where the song goes");
             }
         }
         if self.sent.is_some() {

@@ -11,7 +11,7 @@ use hocket_devices::jack::{Place, TransportState};
 use super::live::Live;
 use crate::cli::{PlayArgs, TransportArg};
 use crate::load::LoadedSession;
-use crate::output::note;
+use crate::output::{note, warn};
 
 /// How often the thread looks whether the server waits. Each start takes as much longer.
 const LOOK_EVERY: Duration = Duration::from_millis(3);
@@ -32,7 +32,7 @@ pub(super) fn tell(server: &ServerTransport, loaded: &LoadedSession) {
     let seconds = f64::from(at.frame) / f64::from(loaded.rate_hz);
     note(format_args!("follows the JACK server's transport, which {does} at {seconds:.1} s"));
     if loaded.session.time.repeat.is_some() {
-        note("the session's loop is off: the JACK server's transport has none");
+        warn("the session's loop is off: the JACK server's transport has none");
     }
 }
 

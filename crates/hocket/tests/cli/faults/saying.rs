@@ -21,6 +21,8 @@ fn fault_07_nothing_is_changed_without_a_word() {
     let mut odd = turns.to_vec();
     odd.extend(["--blocks", "21"]);
     said(&odd, &["--blocks 21: 40 blocks are measured, whole turns of 20"]);
+    odd.push("-q");
+    said(&odd, &["warning: --blocks 21: 40 blocks are measured"]);
     let mut even = turns.to_vec();
     even.extend(["--blocks", "40"]);
     assert!(!run(&even).err.contains("--blocks"));
@@ -37,15 +39,17 @@ fn fault_07_nothing_is_changed_without_a_word() {
         ] {
             let args: Vec<_> = command.iter().chain(&serial).copied().collect();
             said(&args, &[word]);
+            let quiet = run(&[&args[..], &["--quiet"]].concat());
+            assert!(quiet.err.contains(&format!("warning: {word}")), "{args:?}: {}", quiet.err);
         }
     } else {
         println!("SKIPPED fault_07_nothing_is_changed_without_a_word: --workers 2 needs two seats");
     }
     // Granted or not, and why not.
     said(&["render", &file, "-o", out, "--policy", "cookie"], &["policy cookie: "]);
-    let ran =
-        run(&["lab", "run", "aa", "wake", "--time", "1s", "--records", &format!("{out}.sqlite")]);
-    assert!(ran.err.contains("--time 1s: the run took"), "{}", ran.err);
+    let records = format!("{out}.sqlite");
+    let ran = run(&["lab", "run", "aa", "wake", "-q", "--time", "1s", "--records", &records]);
+    assert!(ran.err.contains("warning: --time 1s: the run took"), "{}", ran.err);
 }
 
 /// Hocket warns of fades that are longer than their clip, whatever ends the clip.
