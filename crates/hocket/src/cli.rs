@@ -7,6 +7,7 @@ mod demo;
 mod devices;
 mod doctor;
 mod fill;
+mod inputs;
 mod named_file;
 mod normalize;
 mod play;
@@ -161,6 +162,7 @@ impl Command {
 pub fn run(cli: Cli) -> Result<Exit, Failure> {
     crate::written::begin();
     set_talk(cli.talk());
+    inputs::refuse_twice(&cli.command)?;
     outlive_file_size_limit().map_err(|error| {
         Failure::not_possible(format!("the signal SIGXFSZ cannot be ignored: {error}"))
     })?;

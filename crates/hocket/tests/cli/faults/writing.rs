@@ -46,6 +46,39 @@ fn fault_08_sessions_and_records_are_read_from_pipes() {
     assert!(ran.code == Some(2) && ran.err.contains("-:1:"), "{}", ran.err);
 }
 
+/// Standard input and a pipe can be read once. A command that names one of them twice is refused before it reads anything.
+#[test]
+fn fault_08_one_stream_is_not_read_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out.html").display().to_string();
+    let bytes = std::fs::metadata(example("band.toml")).unwrap().len();
+    for line in [
+        "check - -",
+        "check sessions/band.toml - /dev/stdin",
+        "session check /dev/fd/0 -",
+        "render - --profile - -o OUT",
+        "play - --profile /dev/stdin",
+        "bench - --baseline -",
+        "split - --costs - --hosts 2 -o OUT",
+        "trace --from - --from /dev/stdin -o OUT",
+        "report - -",
+    ] {
+        let line = line.replace("OUT", &out);
+        let ran =
+            through_shell(&format!("(\"$HOCKET\" {line}; echo $?; wc -c) < sessions/band.toml"));
+        assert_eq!(ran.out, format!("2\n{bytes}\n"), "{line}: {}", ran.err);
+        let words = ["this is standard input", "only once", "name a file"];
+        assert!(words.iter().all(|word| ran.err.contains(word)), "{line}: {}", ran.err);
+    }
+    // Nobody writes to the pipe, so who opens it waits for ever.
+    let pipe = folder.path().join("pipe").display().to_string();
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    check_refused(&["check", &pipe, &pipe], 2, &["SESSION ", "this is one pipe", "only once"]);
+    assert_eq!(files(folder.path()), ["pipe"]);
+    let ran = through_shell("\"$HOCKET\" check sessions/band.toml sessions/band.toml /dev/null");
+    assert!(!ran.err.contains("only once"), "{}", ran.err);
+}
+
 /// The ending of the name is the format: WAV and FLAC are written, everything else is refused.
 #[test]
 fn fault_08_the_ending_is_the_format() {
