@@ -56,8 +56,15 @@ pub(crate) fn round(value: f64) -> String {
 const TIMES: [(&str, &str, f64); 4] =
     [("ns", "ns", 1.0), ("us", "µs", 1e3), ("ms", "ms", 1e6), ("s", "s", 1e9)];
 
+/// Microseconds as they are printed. As the unit of a figure it stays, whatever the size.
+pub(crate) const MICROSECONDS: &str = "µs";
+
 /// Units of rates by size, as they are printed; records write `1/s`.
 const RATES: [(&str, f64); 4] = [("/s", 1.0), ("k/s", 1e3), ("M/s", 1e6), ("G/s", 1e9)];
+
+/// The unit of times of blocks and of what is in them, in nanoseconds. They are told in microseconds, however long or short
+/// they are, so that two of them compare at a glance.
+pub(crate) const OF_BLOCKS: &str = "ns of a block";
 
 /// The unit of figures that are times of the calendar, in seconds since 1970.
 pub(crate) const DATE: &str = "date";
@@ -93,6 +100,9 @@ pub(crate) fn with_unit(name: &str, unit: &str) -> String {
 /// The unit of time or rate in which `value` is best read, and what to multiply by; `None` for other
 /// units.
 pub(crate) fn rescaled(value: f64, unit: &str) -> Option<(&'static str, f64)> {
+    if unit == OF_BLOCKS {
+        return Some((MICROSECONDS, 1e-3));
+    }
     if unit == "1/s" {
         let fits = |(_, size): &&(&str, f64)| value.abs() >= *size * 0.9995;
         let (printed, size) = RATES.iter().rev().find(fits).unwrap_or(&RATES[0]);
@@ -125,6 +135,11 @@ pub(crate) fn round_quantity(value: f64, unit: &str) -> String {
     said(value, unit, round)
 }
 
+/// A time of a block or of what is in it: `1333 µs`.
+pub(crate) fn block_time(ns: f64) -> String {
+    quantity(ns, OF_BLOCKS)
+}
+
 fn said(value: f64, unit: &str, number: impl Fn(f64) -> String) -> String {
     if !value.is_finite() {
         return NONE.into();
@@ -145,6 +160,12 @@ pub(crate) fn estimate(estimate: &Estimate, unit: &str) -> String {
         _ => String::new(),
     };
     format!("{} {printed}{range}", number(estimate.value)).trim_end().into()
+}
+
+/// Nanoseconds in [`MICROSECONDS`].
+pub(crate) fn in_microseconds(ns: &Estimate) -> Estimate {
+    let us = |ns: f64| ns / 1e3;
+    Estimate { value: us(ns.value), low: ns.low.map(us), high: ns.high.map(us) }
 }
 
 /// A ratio as a change: `-12.1 %`, `+240 %`.
@@ -295,6 +316,16 @@ mod tests {
         let known = Estimate { value: 1250.0, low: Some(1200.0), high: Some(1310.0) };
         assert_eq!(estimate(&known, "ns"), "1.25 µs [1.20, 1.31]");
         assert_eq!(estimate(&Estimate::exact(7.0), ""), "7.00");
+    }
+
+    #[test]
+    fn times_of_blocks_are_microseconds_however_long_they_are() {
+        let shown = [0.0, 850.0, 41_300.0, 1_333_333.0, 12_345_678.0].map(block_time);
+        assert_eq!(shown, ["0 µs", "0.850 µs", "41.3 µs", "1333 µs", "12,346 µs"]);
+        assert_eq!(round_quantity(2e6, OF_BLOCKS), "2000 µs");
+        let known = Estimate { value: 1.25e6, low: Some(1.2e6), high: None };
+        assert_eq!(estimate(&known, OF_BLOCKS), "1250 µs");
+        assert_eq!(estimate(&in_microseconds(&known), MICROSECONDS), "1250 µs");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use hocket_trace::run::{Kept, RunBlock, RunTrace};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::foreign::plain;
-use crate::numbers::{count, quantity, us};
+use crate::numbers::{block_time, count, us};
 use crate::page_parts::{PLAIN_STYLE, choice, head, script_source};
 
 /// What this page needs besides.
@@ -144,9 +144,9 @@ fn top(sessions: &str, shown: &[Shown]) -> Markup {
     }
 }
 
-/// `48 frames at 48000 Hz · deadline 1.00 ms`.
+/// `48 frames at 48000 Hz · deadline 1000 µs`.
 fn setting(run: &RunTrace) -> String {
-    format!("{} · deadline {}", run.frames(), quantity(run.about.period_ns as f64, "ns"))
+    format!("{} · deadline {}", run.frames(), block_time(run.about.period_ns as f64))
 }
 
 /// What stands in its file, where it was played and how.
@@ -176,7 +176,7 @@ fn verdict(shown: &Shown) -> Markup {
                     @if let Some(verdict) = &block.verdict { li { (plain(&verdict.text)) "." } }
                 }
                 @if let Some(worst) = worst {
-                    li { "The least slack: " (quantity(worst.slack_ns() as f64, "ns")) ", in block " (worst.number) "." }
+                    li { "The least slack: " (block_time(worst.slack_ns() as f64)) ", in block " (worst.number) "." }
                 }
                 li { (kept(run)) }
             }

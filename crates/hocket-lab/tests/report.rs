@@ -635,7 +635,7 @@ fn the_picture_is_one_well_formed_file() {
     assert_eq!(root.tag_name().namespace(), Some("http://www.w3.org/2000/svg"));
     assert!(!picture.contains("var(") && !picture.contains("href"));
     let texts: Vec<&str> = root.descendants().filter_map(|node| node.text()).collect();
-    for wanted in ["dataflow / pair-barrier", "bare wake-up loop", "the deadline, 1.33 ms"] {
+    for wanted in ["dataflow / pair-barrier", "bare wake-up loop", "the deadline, 1333 µs"] {
         assert!(texts.iter().any(|text| text.contains(wanted)), "{wanted}");
     }
 }

@@ -84,7 +84,7 @@ fn two_files_are_told_apart() {
     let same = html(&[first.clone(), second.clone()]);
     for words in [
         "<h1>The Band</h1>",
-        "<p class=\"setting\">48 frames at 48000 Hz · deadline 1.00 ms</p>",
+        "<p class=\"setting\">48 frames at 48000 Hz · deadline 1000 µs</p>",
         "<b>A</b> · monday.json · one, 4 CPUs · dataflow / all / hybrid · 20 blocks played</p>",
         "<b>B</b> · &lt;b&gt;.json · other, 8 CPUs · dataflow",
         "Timeline A: monday.json</h2>",
@@ -102,7 +102,7 @@ fn two_files_are_told_apart() {
         "<title>The Band and Solo &lt;i&gt; – hocket trace</title>",
         "<b>A</b> · The Band · monday.json",
         "<b>B</b> · Solo &lt;i&gt; · &lt;b&gt;.json",
-        "7 blocks played · 96 frames at 48000 Hz · deadline 2.00 ms</p>",
+        "7 blocks played · 96 frames at 48000 Hz · deadline 2000 µs</p>",
         "Their periods differ",
     ] {
         assert!(other.contains(words), "'{words}' is missing:\n{other}");

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::analysis::{Analysis, ENOUGH_STARTS};
 use super::verdict::none_allows;
 use crate::foreign::plain;
-use crate::numbers::{capital, count, listed, percent, quantity, us};
+use crate::numbers::{block_time, capital, count, listed, percent, us};
 use crate::record::{Round, ThreadGrant};
 use crate::stats::{MIN_ROUNDS, median};
 
@@ -43,7 +43,7 @@ pub(super) fn method(analysis: &Analysis) -> Markup {
                 (fact("Smallest step of the clock", &format!("{} ns", record.clock.resolution_ns)))
                 (fact("Cost of reading it", &format!("{:.0} ns", record.clock.read_cost_ns)))
                 @if let Some(gap) = record.clock.longest_gap_ns {
-                    (fact("Longest gap in a busy loop", &quantity(gap as f64, "ns")))
+                    (fact("Longest gap in a busy loop", &block_time(gap as f64)))
                 }
                 @if let Some((low, high)) = analysis.drift_ns() {
                     (fact("First variant's median per round", &format!("{} to {} µs", us(low), us(high))))

@@ -10,7 +10,7 @@ use super::timeline::Strips;
 use super::verdict::{Headline, Holding};
 use super::{causes, distributions, machine, method, tables, timeline};
 use crate::foreign::plain;
-use crate::numbers::{count, counted, quantity};
+use crate::numbers::{block_time, count, counted};
 use crate::page_parts::plots::Drawn;
 use crate::page_parts::{STYLE, choice, head, script_source};
 use crate::record::{BenchRecord, SessionFacts, Variant};
@@ -77,7 +77,7 @@ fn top(analysis: &Analysis, way_back: &Markup) -> Markup {
             (choice("theme", "Colours", &[("auto", "auto"), ("light", "light"), ("dark", "dark")]))
             h1 { (plain(&record.session.name)) }
             p.setting {
-                (it.frames) " frames at " (it.rate_hz) " Hz · deadline " (quantity(analysis.period_ns, "ns")) " · " (it.workers) " workers · "
+                (it.frames) " frames at " (it.rate_hz) " Hz · deadline " (block_time(analysis.period_ns)) " · " (it.workers) " workers · "
                 (count(it.blocks_per_variant)) " blocks per variant in " (counted(analysis.starts, "process start")) " · " (parts(&record.session))
                 @if !it.disturb.is_empty() { " · beside " (plain(&it.disturb.join(" and "))) }
                 @for shared in &analysis.shared { " · " (shared) }
@@ -205,7 +205,7 @@ fn timelines(analysis: &Analysis) -> Markup {
                 @for (at, row) in chosen.iter().enumerate() {
                     @for (trace, what) in traces(row.variant) {
                         details open[at == 0 && what == "an ordinary block"] {
-                            summary { (row.label) span { " · " (what) ", ready after " (quantity(trace.finished_ns as f64, "ns")) } }
+                            summary { (row.label) span { " · " (what) ", ready after " (block_time(trace.finished_ns as f64)) } }
                             @let why = if what == WORST { causes::of_the_worst(row.variant) } else { String::new() };
                             (timeline::timeline(trace, &format!("{}, {what}", row.label), &strips).figure(&html! { (why) }))
                         }

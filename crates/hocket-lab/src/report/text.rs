@@ -5,7 +5,7 @@ use super::counters::{COUNTERS, Counters};
 use super::kind_counters;
 use super::{causes, tables};
 use crate::lines::Lines;
-use crate::numbers::{counted, quantity};
+use crate::numbers::{block_time, counted};
 use crate::record::BenchRecord;
 
 /// The verdict and the tables of a record as text, ending with a line break.
@@ -72,7 +72,7 @@ fn settings(analysis: &Analysis) -> String {
         "{} frames at {} Hz, deadline {}, {} workers, {} in {} rounds of {} blocks, disturbers: {disturb}, seed {}",
         it.frames,
         it.rate_hz,
-        quantity(analysis.period_ns, "ns"),
+        block_time(analysis.period_ns),
         it.workers,
         counted(analysis.starts, "process start"),
         it.rounds,

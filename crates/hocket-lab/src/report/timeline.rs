@@ -3,7 +3,7 @@
 use hocket_trace::{BlockTrace, Doing, Lane, Span};
 
 use crate::foreign::plain;
-use crate::numbers::{count, quantity};
+use crate::numbers::{OF_BLOCKS, block_time, count};
 use crate::page_parts::palette::STRIPS;
 use crate::page_parts::plots::{Drawn, Key, Stretch, Timeline};
 
@@ -76,6 +76,7 @@ pub(super) fn timeline(trace: &BlockTrace, what: &str, strips: &Strips) -> Drawn
         lanes: trace.lanes.iter().map(named).collect(),
         stretches: stretches.flat_map(|(at, lane)| on_lane(at, lane, trace, strips)).collect(),
         deadline: Some(trace.deadline_ns as f64),
+        unit: OF_BLOCKS,
         legend: legend(strips, trace),
     };
     timeline.drawn()
@@ -88,9 +89,9 @@ fn summary(trace: &BlockTrace, what: &str) -> String {
     format!(
         "{what}: block {}, awake after {}, {} of processing, {end} {}",
         count(trace.block),
-        quantity(trace.awake_ns as f64, "ns"),
-        quantity(trace.finished_ns.saturating_sub(trace.awake_ns) as f64, "ns"),
-        quantity(slack.unsigned_abs() as f64, "ns")
+        block_time(trace.awake_ns as f64),
+        block_time(trace.finished_ns.saturating_sub(trace.awake_ns) as f64),
+        block_time(slack.unsigned_abs() as f64)
     )
 }
 

@@ -4,7 +4,7 @@ use hocket_trace::Misses;
 
 use super::analysis::{Analysis, ENOUGH_STARTS, Measured, Row};
 use crate::foreign::plain;
-use crate::numbers::{count, listed, of, percent, percent_range, quantity};
+use crate::numbers::{block_time, count, listed, of, percent, percent_range};
 use crate::record::{ThreadGrant, WakeRound};
 use crate::stats::{Proportion, wilson};
 
@@ -289,9 +289,9 @@ impl Analysis<'_> {
         (most > 0.25 * self.period_ns).then(|| {
             format!(
                 "Waking up alone takes up to {} in {cases} cases, {} of the {} there are; no schedule can give that back.",
-                quantity(most, "ns"),
+                block_time(most),
                 percent(most / self.period_ns),
-                quantity(self.period_ns, "ns")
+                block_time(self.period_ns)
             )
         })
     }

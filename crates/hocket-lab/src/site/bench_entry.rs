@@ -8,6 +8,7 @@ use super::identity::Machine;
 use super::search::Candidate;
 use crate::foreign::plain;
 use crate::harness::Estimate;
+use crate::numbers::{MICROSECONDS, in_microseconds};
 use crate::record::{BenchRecord, FORMAT, Round, Variant, WakeLoop};
 use crate::report::Analysis;
 use crate::report::shared::{any, html_with, round_figures};
@@ -111,8 +112,8 @@ fn figures(record: &BenchRecord) -> Vec<Figure> {
         for (what, estimate) in [("block time, median", p50), ("block time, p99", p99)] {
             figures.push(Figure {
                 name: format!("{variant}: {what}"),
-                unit: "ns".into(),
-                estimate,
+                unit: MICROSECONDS.into(),
+                estimate: in_microseconds(&estimate),
             });
         }
         if let Some(it) = record.variants.iter().find(|it| plain(&it.name) == variant) {

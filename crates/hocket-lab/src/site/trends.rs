@@ -7,7 +7,7 @@ use super::entry::{Bench, Detail, Entry};
 use super::frame::{Page, Place};
 use crate::foreign::plain;
 use crate::harness::{Axis, Estimate, Mark, Plot, Series};
-use crate::numbers::{DATE, counted, quantity};
+use crate::numbers::{DATE, MICROSECONDS, block_time, counted, in_microseconds};
 use crate::page_parts::plots;
 use crate::report::shared::incomparable;
 
@@ -179,7 +179,7 @@ fn plot(group: &Group<'_>, variants: &[String], name: &str, quantile: usize) -> 
                 // No figure has no place, and so ends the line.
                 points.push((at, Estimate::exact(f64::NAN)));
             }
-            points.push((at, both[quantile]));
+            points.push((at, in_microseconds(&both[quantile])));
             before = Some(bench);
         }
         Series { name: variant.clone(), points }
@@ -187,7 +187,7 @@ fn plot(group: &Group<'_>, variants: &[String], name: &str, quantile: usize) -> 
     Plot::Lines {
         title: format!("block time, {name}"),
         x: Axis::linear("begun", DATE),
-        y: Axis::linear("block time", "ns"),
+        y: Axis::linear("block time", MICROSECONDS),
         series: variants.iter().map(line).collect(),
         marks: builds(group),
     }
@@ -221,7 +221,7 @@ fn singles(groups: &[&Group<'_>]) -> Markup {
                     li {
                         a href=(entry.page) { (group.key.session) } ", " (group.key.settings())
                         @if let Some((name, [p50, p99])) = bench.points.first() {
-                            ": " (name) " takes " (quantity(p50.value, "ns")) " (median) and " (quantity(p99.value, "ns")) " (p99)"
+                            ": " (name) " takes " (block_time(p50.value)) " (median) and " (block_time(p99.value)) " (p99)"
                         }
                         "."
                     }

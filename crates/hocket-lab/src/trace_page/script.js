@@ -138,8 +138,9 @@ const timeline = (stage, data, colouring) => {
     return [1, 2, 5, 10].map((digit) => digit * power).find((step) => step >= least);
   };
   const drawAxis = () => {
-    const step = niceStep((view.to - view.from) * 110 / width);
-    const inMs = step >= 1e5;
+    const step = niceStep((view.to - view.from) * 120 / width);
+    // Times of blocks are µs everywhere. What threads do has no blocks.
+    const inMs = !hasBlocks && step >= 1e5;
     const places = Math.max(0, -Math.floor(Math.log10(step / (inMs ? 1e6 : 1e3))));
     paint.font = "12px system-ui, sans-serif";
     paint.textBaseline = "middle";

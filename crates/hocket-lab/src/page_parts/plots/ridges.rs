@@ -6,7 +6,7 @@ use super::ink::{hover, line, px, shape};
 use super::rows::{RowOf, Track, draw};
 use super::scale::Scale;
 use super::{Drawn, Key, Room};
-use crate::numbers::quantity;
+use crate::numbers::{OF_BLOCKS, block_time};
 use crate::stats::{Summary, quantile_sorted};
 use crate::table::Table;
 
@@ -45,7 +45,7 @@ pub(crate) fn drawn(title: &str, ridges: &[Ridge<'_>], deadline_ns: Option<f64>)
     let rows: Vec<RowOf> = ridges.iter().map(row).collect();
     let picture = |room| {
         let late = |track: &Track<'_>| late_side(near, track);
-        draw(room, &scale, ("time", "ns"), &rows, late, |row, track| {
+        draw(room, &scale, ("time", OF_BLOCKS), &rows, late, |row, track| {
             mark(&ridges[row], &scale, deadline_ns, track)
         })
     };
@@ -73,7 +73,7 @@ fn legend(deadline_ns: Option<f64>, near: Option<f64>) -> Vec<Key> {
     ];
     if let Some(deadline) = deadline_ns {
         let beyond = if near.is_none() { ", beyond the axis" } else { "" };
-        let words = format!("late: after the deadline, {}{beyond}", quantity(deadline, "ns"));
+        let words = format!("late: after the deadline, {}{beyond}", block_time(deadline));
         keys.push(Key::mark("late", 1, &words));
     }
     keys
@@ -114,14 +114,14 @@ fn mark(ridge: &Ridge<'_>, scale: &Scale, deadline_ns: Option<f64>, track: &Trac
 
 fn words(ridge: &Ridge<'_>) -> String {
     let it = &ridge.summary;
-    let [p50, p99, p999, max] = [it.p50, it.p99, it.p999, it.max].map(|ns| quantity(ns, "ns"));
+    let [p50, p99, p999, max] = [it.p50, it.p99, it.p999, it.max].map(block_time);
     format!("{}: p50 {p50}, p99 {p99}, p99.9 {p999}, max {max}, {}", ridge.label, ridge.note)
 }
 
 fn table(ridges: &[Ridge<'_>]) -> Table {
     let row = |ridge: &Ridge<'_>| {
         let it = &ridge.summary;
-        let times = [it.min, it.p50, it.p99, it.p999, it.max].map(|ns| quantity(ns, "ns"));
+        let times = [it.min, it.p50, it.p99, it.p999, it.max].map(block_time);
         [ridge.label.clone()].into_iter().chain(times).chain([ridge.note.clone()]).collect()
     };
     let heads = ["", "min", "p50", "p99", "p99.9", "max", "late blocks"];

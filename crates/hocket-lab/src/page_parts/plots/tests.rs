@@ -2,6 +2,7 @@ use roxmltree::{Document, Node};
 
 use super::*;
 use crate::harness::{Axis, Bar, Dumbbell, Mark, Rank, Series, Span};
+use crate::numbers::OF_BLOCKS;
 use crate::stats::Summary;
 
 const LONG: &str = "a very long name <of> a \"variant\" & more \u{7} that goes on and on beyond every column there is, again and again";
@@ -200,7 +201,8 @@ fn a_lane_with_much_on_it_is_drawn_longer() {
         let stretches = (0..n).map(stretch).collect();
         let lanes = vec!["worker 0 (leader), CPU 0".into(), LONG.into()];
         let deadline = Some(n as f64 * 1e4);
-        Timeline { title: "a block".into(), lanes, stretches, deadline, ..Timeline::default() }
+        let (title, legend, unit) = ("a block".into(), Vec::new(), OF_BLOCKS);
+        Timeline { title, lanes, stretches, deadline, unit, legend }
     };
     let figure = |n| timeline(n).drawn().figure(&html! { "source" }).into_string();
     let (few, many) = (figure(20), figure(300));

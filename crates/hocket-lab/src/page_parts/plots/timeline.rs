@@ -23,7 +23,6 @@ const WIDEST: usize = 5;
 const NEAR: f64 = 0.55;
 
 /// Lanes with what happens on them, in nanoseconds.
-#[derive(Default)]
 pub(crate) struct Timeline {
     /// Above it.
     pub title: String,
@@ -33,6 +32,8 @@ pub(crate) struct Timeline {
     pub stretches: Vec<Stretch>,
     /// When everything has to be done.
     pub deadline: Option<f64>,
+    /// In which they are told: `ns`, or [`OF_BLOCKS`](crate::numbers::OF_BLOCKS).
+    pub unit: &'static str,
     /// What the looks mean.
     pub legend: Vec<Key>,
 }
@@ -68,6 +69,7 @@ pub(super) fn of(title: &str, lanes: &[String], spans: &[Span]) -> Timeline {
         lanes: lanes.to_vec(),
         stretches: spans.iter().map(stretch).collect(),
         deadline: None,
+        unit: "ns",
         legend: match names.len() > LEGEND {
             true => Vec::new(),
             false => names.iter().enumerate().map(key).collect(),
@@ -99,9 +101,9 @@ impl Timeline {
             self.lanes.iter().map(|lane| RowOf::new(lane, String::new())).collect();
         let picture = |room| {
             let deadline = |track: &Track<'_>| deadline_line(near, track);
-            draw(room, &scale, ("time", "ns"), &rows, deadline, |lane, track| {
+            draw(room, &scale, ("time", self.unit), &rows, deadline, |lane, track| {
                 let own = all.iter().filter(|it| it.lane == lane);
-                html! { @for it in own { (mark(it, &self.lanes[lane], track)) } }
+                html! { @for it in own { (mark(it, (&self.lanes[lane], self.unit), track)) } }
             })
         };
         let fullest =
@@ -128,7 +130,7 @@ impl Timeline {
 
     fn keys(&self) -> Vec<Key> {
         let deadline = self.deadline.map(|deadline| {
-            Key::mark("late", 6, &format!("deadline, {}", quantity(deadline, "ns")))
+            Key::mark("late", 6, &format!("deadline, {}", quantity(deadline, self.unit)))
         });
         self.legend.iter().cloned().chain(deadline).collect()
     }
@@ -137,7 +139,7 @@ impl Timeline {
         let row = |it: &Stretch| {
             let lane = self.lanes.get(it.lane).cloned();
             let lane = lane.unwrap_or_else(|| format!("lane {}", it.lane));
-            let times = [it.from, it.to, it.to - it.from].map(|ns| quantity(ns, "ns"));
+            let times = [it.from, it.to, it.to - it.from].map(|ns| quantity(ns, self.unit));
             [lane, it.label.clone()].into_iter().chain(times).collect()
         };
         let rows = self.stretches.iter().take(MOST_ROWS).map(row);
@@ -152,9 +154,9 @@ fn deadline_line(deadline: Option<f64>, track: &Track<'_>) -> Markup {
     }
 }
 
-fn mark(it: &Stretch, lane: &str, track: &Track<'_>) -> Markup {
+fn mark(it: &Stretch, (lane, unit): (&str, &str), track: &Track<'_>) -> Markup {
     let Some((x, end)) = track.x(it.from).zip(track.x(it.to)) else { return html! {} };
-    let [from, to, took] = [it.from, it.to, it.to - it.from].map(|ns| quantity(ns, "ns"));
+    let [from, to, took] = [it.from, it.to, it.to - it.from].map(|ns| quantity(ns, unit));
     let words = format!("{}: {lane}, {from} to {to}, took {took}", it.label);
     let fits = width(&it.label) + 8.0 <= end - x;
     html! {
