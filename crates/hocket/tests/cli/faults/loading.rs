@@ -80,6 +80,28 @@ fn fault_02_loading_listens_to_signals() {
     }
 }
 
+/// A strict check reads hours of audio, holds next to nothing of it, and ends with a signal.
+#[test]
+fn fault_02_a_strict_check_listens_to_signals_and_keeps_no_audio() {
+    let clips: Vec<_> = (0..12).map(|i| format!("{{ file = \"{i}.wav\" }}")).collect();
+    let (folder, file) = session(&format!(
+        "[session]\nsample_rate_hz = 48000\n[[track]]\nname = \"a\"\nclip = [{}]\n",
+        clips.join(", ")
+    ));
+    // A day each.
+    (0..12).for_each(|i| {
+        eight_bit_mono(&folder.path().join(format!("{i}.wav")), 48_000, 86_400 * 48_000)
+    });
+    for signal in ["-INT", "-TERM"] {
+        let command = ["check", &file, "--strict"];
+        let child = hocket(&command).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        crate::interrupted::await_handler(&child);
+        std::thread::sleep(Duration::from_millis(300));
+        assert!(peak_mib(&child) < 400, "{} MiB", peak_mib(&child));
+        ended_by(signal, child, &command);
+    }
+}
+
 /// The same for a project, whose audio files lie in a temporary folder meanwhile: it goes, too.
 #[test]
 fn fault_02_loading_a_project_listens_to_signals() {
