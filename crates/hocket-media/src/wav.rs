@@ -49,6 +49,8 @@ pub struct WavWriter {
 }
 
 const BUFFER_BYTES: usize = 1 << 16;
+/// Frames that are encoded before the buffer is looked at.
+const FRAMES_AT_ONCE: usize = 1 << 12;
 
 impl WavWriter {
     /// Begins a file.
@@ -58,7 +60,7 @@ impl WavWriter {
     pub fn create(path: &Path, sample_rate_hz: u32, format: WavFormat) -> Result<Self, WriteError> {
         let file = OutputFile::create(path).map_err(|error| WriteError::io(path, error))?;
         let layout = WavLayout { samples: format, sample_rate_hz, channels: 2 };
-        let mut buffer = Vec::with_capacity(BUFFER_BYTES + 64);
+        let mut buffer = Vec::with_capacity(BUFFER_BYTES + 8 * FRAMES_AT_ONCE);
         buffer.extend(layout.blank());
         let (written, riff_limit) = (Written::default(), RIFF_LIMIT);
         Ok(Self { path: path.into(), file, layout, buffer, written, riff_limit })
@@ -80,8 +82,8 @@ impl WavWriter {
     /// # Errors
     /// Where the disk is full or fails; the writer is of no use afterwards and should be dropped.
     pub fn write(&mut self, left: &[f32], right: &[f32]) -> Result<(), WriteError> {
-        for (&left, &right) in left.iter().zip(right) {
-            self.layout.encode([left, right], &mut self.buffer, &mut self.written);
+        for (left, right) in left.chunks(FRAMES_AT_ONCE).zip(right.chunks(FRAMES_AT_ONCE)) {
+            self.layout.encode_stereo(left, right, &mut self.buffer, &mut self.written);
             if self.buffer.len() >= BUFFER_BYTES {
                 self.flush()?;
             }

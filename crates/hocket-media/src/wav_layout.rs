@@ -2,7 +2,7 @@
 
 use crate::Written;
 use crate::own::{FMT_AT, SOFTWARE, TAKE_SOFTWARE, software_chunk};
-use crate::sample::{finite, integer};
+use crate::sample::{integers, silence_not_finite};
 
 /// How samples are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +34,8 @@ pub struct WavLayout {
 pub(crate) const RIFF_LIMIT: u64 = u32::MAX as u64 - 1;
 /// The fixed part of a sub-format's GUID, behind its format tag.
 const GUID_REST: [u8; 14] = [0, 0, 0, 0, 0x10, 0, 0x80, 0, 0, 0xaa, 0, 0x38, 0x9b, 0x71];
+/// Samples that are encoded at once: they stay in the nearest cache on all their ways.
+const AT_ONCE: usize = 512;
 
 impl WavFormat {
     /// Bytes per sample.
@@ -89,15 +91,56 @@ impl WavLayout {
         out: &mut Vec<u8>,
         written: &mut Written,
     ) {
-        let (bytes, full_scale) = (self.samples.bytes(), self.samples.full_scale());
-        for sample in samples {
-            let sample = finite(sample, written);
-            if self.samples == WavFormat::Float32 {
-                out.extend_from_slice(&sample.to_le_bytes());
-            } else {
-                let integer = integer(sample, full_scale, written).to_le_bytes();
-                out.extend_from_slice(&integer[..bytes]);
+        let (mut samples, mut block) = (samples.into_iter(), [0.0; AT_ONCE]);
+        loop {
+            let mut count = 0;
+            for (place, sample) in block.iter_mut().zip(&mut samples) {
+                *place = sample;
+                count += 1;
             }
+            self.encode_block(&mut block[..count], out, written);
+            if count < AT_ONCE {
+                return;
+            }
+        }
+    }
+
+    /// As [`WavLayout::encode`], for a left and a right row; the shorter one's length counts.
+    pub(crate) fn encode_stereo(
+        self,
+        left: &[f32],
+        right: &[f32],
+        out: &mut Vec<u8>,
+        written: &mut Written,
+    ) {
+        let mut block = [0.0; AT_ONCE];
+        for (left, right) in left.chunks(AT_ONCE / 2).zip(right.chunks(AT_ONCE / 2)) {
+            let (frames, _) = block.as_chunks_mut::<2>();
+            for ((frame, left), right) in frames.iter_mut().zip(left).zip(right) {
+                *frame = [*left, *right];
+            }
+            let count = 2 * left.len().min(right.len());
+            self.encode_block(&mut block[..count], out, written);
+        }
+    }
+
+    /// At most [`AT_ONCE`] samples.
+    fn encode_block(self, block: &mut [f32], out: &mut Vec<u8>, written: &mut Written) {
+        written.not_finite += silence_not_finite(block);
+        if self.samples == WavFormat::Float32 {
+            return put(block, out, |sample| sample.to_le_bytes());
+        }
+        // Bytes come in a pass of their own: three of them per sample fit into no vector, and would keep the rounding
+        // out of it.
+        let mut rounded = [0; AT_ONCE];
+        let rounded = &mut rounded[..block.len()];
+        integers(block, self.samples.full_scale(), rounded, written);
+        match self.samples {
+            WavFormat::Pcm16 => put(rounded, out, |integer| (integer as i16).to_le_bytes()),
+            _ => put(rounded, out, |integer| {
+                let [low, middle, high, _] = integer.to_le_bytes();
+                [low, middle, high]
+            }),
         }
     }
 
@@ -161,6 +204,18 @@ impl WavLayout {
     }
 }
 
+/// Appends the bytes of each sample, as many as the compiler knows.
+fn put<T: Copy, const WIDTH: usize>(
+    samples: &[T],
+    out: &mut Vec<u8>,
+    bytes: impl Fn(T) -> [u8; WIDTH],
+) {
+    let at = out.len();
+    out.resize(at + WIDTH * samples.len(), 0);
+    let (places, _) = out[at..].as_chunks_mut::<WIDTH>();
+    places.iter_mut().zip(samples).for_each(|(place, sample)| *place = bytes(*sample));
+}
+
 /// A blank header with all its sizes.
 fn completed(layout: WavLayout, mut header: Vec<u8>, frames: u64, riff_limit: u64) -> Vec<u8> {
     let data_at = header.len();
@@ -206,6 +261,55 @@ mod tests {
                     let is_rf64 = frames * layout.frame_bytes() > u64::from(u32::MAX);
                     assert_eq!(&header[..4], if is_rf64 { b"RF64" } else { b"RIFF" });
                 }
+            }
+        }
+    }
+
+    /// Samples of every size, some of which are clipped or not finite.
+    fn any_samples(count: usize) -> Vec<f32> {
+        let bad = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1.0, -1.5, f32::MAX];
+        let sample = |i: usize| match i % 97 {
+            13 => bad[i / 97 % bad.len()],
+            _ => (i as f32 * 0.7).sin() * 0.5f32.powi(i as i32 % 30),
+        };
+        (0..count).map(sample).collect()
+    }
+
+    /// Sample by sample, by the standard library's rounding.
+    fn encoded_one_by_one(layout: WavLayout, samples: &[f32]) -> (Vec<u8>, Written) {
+        let (mut out, mut written) = (Vec::new(), Written::default());
+        for sample in samples {
+            written.not_finite += u64::from(!sample.is_finite());
+            let sample = if sample.is_finite() { *sample } else { 0.0 };
+            if layout.samples == WavFormat::Float32 {
+                out.extend(sample.to_le_bytes());
+                continue;
+            }
+            let full_scale = layout.samples.full_scale();
+            let rounded = (sample * full_scale).round_ties_even();
+            let integer = rounded.clamp(-full_scale, full_scale - 1.0);
+            written.clipped += u64::from(rounded != integer);
+            out.extend(&(integer as i32).to_le_bytes()[..layout.samples.bytes()]);
+        }
+        (out, written)
+    }
+
+    #[test]
+    fn blocks_have_the_bytes_and_counts_of_single_samples() {
+        for samples in [WavFormat::Pcm16, WavFormat::Pcm24, WavFormat::Float32] {
+            let layout = WavLayout { samples, sample_rate_hz: 48_000, channels: 2 };
+            for frames in [0, 1, 7, AT_ONCE / 2, AT_ONCE / 2 + 1, AT_ONCE, 5 * AT_ONCE + 3] {
+                let all = any_samples(2 * frames);
+                let expected = encoded_one_by_one(layout, &all);
+                let (mut bytes, mut written) = (Vec::new(), Written::default());
+                layout.encode(all.iter().copied(), &mut bytes, &mut written);
+                assert!((bytes, written) == expected, "{samples:?}, {frames} frames");
+                let row = |side: usize| all.iter().skip(side).step_by(2).copied();
+                let (left, right): (Vec<f32>, Vec<f32>) = (row(0).collect(), row(1).collect());
+                let (mut bytes, mut written) = (Vec::new(), Written::default());
+                let longer = [&left[..], &[0.5; 700]].concat();
+                layout.encode_stereo(&longer, &right, &mut bytes, &mut written);
+                assert!((bytes, written) == expected, "{samples:?}, {frames} stereo frames");
             }
         }
     }
