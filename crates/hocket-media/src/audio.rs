@@ -1,5 +1,7 @@
 //! Decoded sound in memory.
 
+use crate::sample::silence_not_finite;
+
 /// Decoded sound, one row a channel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Audio {
@@ -57,12 +59,8 @@ impl Audio {
 
     /// Sets samples that are not numbers to silence, so that one bad sample cannot spread
     /// through filters and sums, and warns with their count.
-    pub(crate) fn silence_non_finite(&mut self) {
-        let mut count = 0;
-        for sample in self.channels.iter_mut().flatten().filter(|x| !x.is_finite()) {
-            *sample = 0.0;
-            count += 1;
-        }
+    pub(crate) fn silence_not_finite(&mut self) {
+        let count: u64 = self.channels.iter_mut().map(|row| silence_not_finite(row)).sum();
         self.warnings.extend(not_finite(count));
     }
 }

@@ -54,6 +54,11 @@ impl PcmLayout {
         }
     }
 
+    /// Whether no sample can be NaN or infinite, because all are integers.
+    pub fn is_always_finite(&self) -> bool {
+        self.coding != Coding::Float
+    }
+
     /// Whether samples are written in the same way and at the same place; the length may differ.
     pub fn is_like(&self, other: &PcmLayout) -> bool {
         let shape = |it: &PcmLayout| {

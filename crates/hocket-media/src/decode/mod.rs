@@ -63,12 +63,14 @@ pub const MAX_SAMPLE_RATE_HZ: u32 = 1_536_000;
 /// One [`MediaError`] with path, cause and remedy; this never panics.
 pub fn decode(path: &Path) -> Result<Audio, MediaError> {
     let mut source = Source::open(path)?;
-    let mut audio = match source.any_header()? {
-        Header::Pcm(layout) => pcm::decode(&mut source, &layout)?,
-        Header::Compressed(format) => compressed::decode(source, format)?,
-    };
-    audio.silence_non_finite();
-    Ok(audio)
+    match source.any_header()? {
+        Header::Pcm(layout) => pcm::decode(&mut source, &layout),
+        Header::Compressed(format) => {
+            let mut audio = compressed::decode(source, format)?;
+            audio.silence_not_finite();
+            Ok(audio)
+        }
+    }
 }
 
 /// Reads the header of an audio file, and of a compressed one as much as its decoder needs to begin.

@@ -16,7 +16,11 @@ pub(super) fn decode(source: &mut Source, layout: &PcmLayout) -> Result<Audio, M
     let frames = layout.data_len as usize / (layout.channels * layout.bytes_per_sample);
     let mut channels = vec![Vec::with_capacity(frames); layout.channels];
     for_each_chunk(source, layout, |bytes| decoder.decode(bytes, &mut channels))?;
-    Ok(Audio { sample_rate_hz: layout.sample_rate_hz, channels, warnings })
+    let mut audio = Audio { sample_rate_hz: layout.sample_rate_hz, channels, warnings };
+    if !layout.is_always_finite() {
+        audio.silence_not_finite();
+    }
+    Ok(audio)
 }
 
 /// The decoder that fits the samples, and the warnings so far. Reads the whole file where samples are smaller than
@@ -115,41 +119,77 @@ impl FrameDecoder {
     /// Appends whole frames to one row a channel.
     /// Shape: `bytes` is a multiple of a frame, `rows` has one row a channel.
     pub fn decode(&self, bytes: &[u8], rows: &mut [Vec<f32>]) {
-        for frame in bytes.chunks_exact(self.channels * self.bytes) {
-            for (sample, row) in frame.chunks_exact(self.bytes).zip(rows.iter_mut()) {
-                row.push(self.sample(sample));
-            }
-        }
+        let at = rows.first().map_or(0, Vec::len);
+        let frames = bytes.len() / (self.channels * self.bytes);
+        rows.iter_mut().for_each(|row| row.resize(at + frames, 0.0));
+        let mut rows: Vec<&mut [f32]> = rows.iter_mut().map(Vec::as_mut_slice).collect();
+        self.decode_into(bytes, &mut rows, at);
     }
 
     /// Writes whole frames into one row a channel, from frame `at` on. The usual sample formats have loops of their
     /// own with the same bits, since the general one looks at every byte.
     pub fn decode_into(&self, bytes: &[u8], rows: &mut [&mut [f32]], at: usize) {
-        match (self.coding, self.bytes, self.big_endian, self.right_justified) {
-            (Coding::Signed, 2, false, false) => self
-                .each(bytes, rows, at, |b| f32::from(i16::from_le_bytes([b[0], b[1]])) / 32_768.0),
-            (Coding::Signed, 3, false, false) => self.each(bytes, rows, at, |b| {
-                (i32::from_le_bytes([0, b[0], b[1], b[2]]) >> 8) as f32 / 8_388_608.0
-            }),
-            (Coding::Float, 4, false, _) => {
-                self.each(bytes, rows, at, |b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+        if self.big_endian || self.right_justified {
+            return self.any(bytes, rows, at);
+        }
+        match (self.coding, self.bytes, &mut *rows) {
+            (Coding::Signed, 2, [left, right]) if self.channels == 2 => {
+                stereo_of_16_bits(bytes, &mut left[at..], &mut right[at..]);
             }
-            _ => self.each(bytes, rows, at, |b| self.sample(b)),
+            (Coding::Signed, 2, _) => self
+                .each(bytes, rows, at, |sample| f32::from(i16::from_le_bytes(*sample)) / 32_768.0),
+            (Coding::Signed, 3, _) => self.each(bytes, rows, at, |&[low, middle, high]| {
+                (i32::from_le_bytes([0, low, middle, high]) >> 8) as f32 / 8_388_608.0
+            }),
+            (Coding::Signed, 4, _) => self.each(bytes, rows, at, |sample| {
+                i32::from_le_bytes(*sample) as f32 / 2_147_483_648.0
+            }),
+            (Coding::Float, 4, _) => {
+                self.each(bytes, rows, at, |sample| f32::from_le_bytes(*sample));
+            }
+            _ => self.any(bytes, rows, at),
         }
     }
 
-    fn each(
+    /// Samples of a width that the compiler knows; one pass for mono and stereo.
+    fn each<const WIDTH: usize>(
         &self,
         bytes: &[u8],
         rows: &mut [&mut [f32]],
         at: usize,
-        sample: impl Fn(&[u8]) -> f32,
+        sample: impl Fn(&[u8; WIDTH]) -> f32,
     ) {
+        let (samples, _) = bytes.as_chunks::<WIDTH>();
+        match (self.channels, &mut *rows) {
+            (1, [row]) => {
+                row[at..].iter_mut().zip(samples).for_each(|(out, bytes)| *out = sample(bytes));
+            }
+            (2, [left, right]) => {
+                let (frames, _) = samples.as_chunks::<2>();
+                let out = left[at..].iter_mut().zip(&mut right[at..]);
+                for ((left, right), [one, other]) in out.zip(frames) {
+                    (*left, *right) = (sample(one), sample(other));
+                }
+            }
+            (channels, rows) => {
+                for (channel, row) in rows.iter_mut().enumerate().take(channels) {
+                    let frames = samples.chunks_exact(channels);
+                    row[at..]
+                        .iter_mut()
+                        .zip(frames)
+                        .for_each(|(out, frame)| *out = sample(&frame[channel]));
+                }
+            }
+        }
+    }
+
+    /// Samples of any format.
+    fn any(&self, bytes: &[u8], rows: &mut [&mut [f32]], at: usize) {
         let frame = self.channels * self.bytes;
         for (channel, row) in rows.iter_mut().enumerate().take(self.channels) {
             let from = channel * self.bytes;
             for (out, frame) in row[at..].iter_mut().zip(bytes.chunks_exact(frame)) {
-                *out = sample(&frame[from..from + self.bytes]);
+                *out = self.sample(&frame[from..from + self.bytes]);
             }
         }
     }
@@ -183,6 +223,16 @@ impl FrameDecoder {
             4 => f32::from_bits((bits >> 32) as u32),
             _ => f64::from_bits(bits) as f32,
         }
+    }
+}
+
+/// A frame is one word, from which shifts take both samples. So a vector of frames needs no shuffle.
+fn stereo_of_16_bits(bytes: &[u8], left: &mut [f32], right: &mut [f32]) {
+    let (frames, _) = bytes.as_chunks::<4>();
+    for ((left, right), frame) in left.iter_mut().zip(right).zip(frames) {
+        let frame = i32::from_le_bytes(*frame);
+        *left = ((frame << 16) >> 16) as f32 / 32_768.0;
+        *right = (frame >> 16) as f32 / 32_768.0;
     }
 }
 
@@ -253,18 +303,55 @@ mod tests {
     fn the_loops_for_usual_formats_give_the_bits_of_the_general_one() {
         let bytes: Vec<u8> =
             (0..24_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
-        for (coding, width) in [(Coding::Signed, 2), (Coding::Signed, 3), (Coding::Float, 4)] {
-            let decoder = FrameDecoder { channels: 2, ..decoder(coding, width, 8 * width, false) };
-            let mut expected = vec![Vec::new(); 2];
-            decoder.decode(&bytes, &mut expected);
-            let mut rows = vec![vec![0.0; expected[0].len() + 5]; 2];
-            let mut slices: Vec<&mut [f32]> = rows.iter_mut().map(|row| &mut row[..]).collect();
-            decoder.decode_into(&bytes, &mut slices, 5);
-            for (row, expected) in rows.iter().zip(&expected) {
-                let bits = |row: &[f32]| row.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
-                assert_eq!(bits(&row[5..]), bits(expected), "{coding:?} {width}");
+        let integers = (1..=8).map(|width| (Coding::Signed, width));
+        let formats = integers.chain([(Coding::Float, 4), (Coding::Float, 8), (Coding::ALaw, 1)]);
+        for ((coding, width), channels) in
+            formats.flat_map(|format| (1..=3).map(move |n| (format, n)))
+        {
+            for big_endian in [false, true] {
+                let decoder =
+                    FrameDecoder { channels, ..decoder(coding, width, 8 * width, big_endian) };
+                // So that rows end within a vector, too.
+                let frames = bytes.len() / (channels * width) - 3;
+                let bytes = &bytes[..frames * channels * width];
+                let mut rows = vec![vec![0.0; 5]; channels];
+                decoder.decode(bytes, &mut rows);
+                for (channel, row) in rows.iter().enumerate() {
+                    assert_eq!((row.len(), &row[..5]), (5 + frames, &[0.0; 5][..]));
+                    let samples = bytes.chunks_exact(width).skip(channel).step_by(channels);
+                    let expected = samples.map(|sample| decoder.sample(sample).to_bits());
+                    assert!(
+                        row[5..].iter().map(|sample| sample.to_bits()).eq(expected),
+                        "{coding:?} of {width} bytes, big-endian {big_endian}, channel {channel} of {channels}"
+                    );
+                }
             }
         }
+    }
+
+    #[test]
+    fn every_stereo_frame_of_16_bits_is_exact() {
+        // Each value on both sides, beside values of either sign.
+        for other in [0, 1, -1, i16::MAX, i16::MIN] {
+            let values: Vec<[i16; 2]> =
+                (i16::MIN..=i16::MAX).flat_map(|value| [[value, other], [other, value]]).collect();
+            let bytes: Vec<u8> =
+                values.iter().flatten().flat_map(|value| value.to_le_bytes()).collect();
+            let (mut left, mut right) = (vec![0.0; values.len()], vec![0.0; values.len()]);
+            stereo_of_16_bits(&bytes, &mut left, &mut right);
+            for ((left, right), values) in left.iter().zip(&right).zip(&values) {
+                assert_eq!([*left, *right], values.map(|value| f32::from(value) / 32_768.0));
+            }
+        }
+    }
+
+    #[test]
+    fn right_justified_samples_take_no_loop_for_usual_formats() {
+        let decoder =
+            FrameDecoder { right_justified: true, ..decoder(Coding::Signed, 2, 12, false) };
+        let mut rows = vec![Vec::new()];
+        decoder.decode(&0x0400i16.to_le_bytes(), &mut rows);
+        assert_eq!(rows, [[0.5]]);
     }
 
     #[test]

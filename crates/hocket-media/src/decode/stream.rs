@@ -18,6 +18,7 @@ use super::sniff;
 use super::{FrameDecoder, MAX_CHANNELS, PcmLayout, Source, pcm};
 use crate::MediaError;
 use crate::bytes::{LastFailure, ReadAt, Reader, read_full};
+use crate::sample::silence_not_finite;
 
 /// About how many bytes of an uncompressed file are read at a time.
 const PIECE_BYTES: usize = 1 << 16;
@@ -66,6 +67,13 @@ pub struct StreamDecoder {
 enum Kind {
     Pcm { bytes: Arc<dyn ReadAt>, layout: PcmLayout, decoder: FrameDecoder, piece: Vec<u8> },
     Compressed(Box<Compressed>),
+}
+
+impl Kind {
+    /// Whether what is decoded needs no look for NaN and infinities.
+    fn is_always_finite(&self) -> bool {
+        matches!(self, Kind::Pcm { layout, .. } if layout.is_always_finite())
+    }
 }
 
 struct Compressed {
@@ -207,9 +215,9 @@ impl StreamDecoder {
                 read.unwrap_or_else(|_| Err(panicked(path, compressed.format.clone())))
             }
         }?;
-        for sample in rows.iter_mut().flat_map(|row| &mut row[..done]).filter(|x| !x.is_finite()) {
-            *sample = 0.0;
-            self.not_finite += 1;
+        if !self.kind.is_always_finite() {
+            let silenced = rows.iter_mut().map(|row| silence_not_finite(&mut row[..done]));
+            self.not_finite += silenced.sum::<u64>();
         }
         Ok(done)
     }
