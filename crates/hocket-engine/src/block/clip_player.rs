@@ -1,8 +1,9 @@
 //! Plays a track's clips: the processor at the head of a track's chain.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use hocket_dsp::{Block, Processor, mix};
+use hocket_dsp::{Block, Processor, StereoMut, StereoRef, mix};
 use hocket_plan::session::Clip;
 
 use super::clip_cue::Cue;
@@ -80,12 +81,8 @@ impl PlayingClip {
             }
             let out = (at as i64 - position) as usize;
             let (left, right) = (&mut left[out..out + run], &mut right[out..out + run]);
-            let (from_left, from_right) = (&rows.left[..run], &rows.right[..run]);
-            for i in 0..run {
-                let gain = times.gain_at(at + i as u64);
-                left[i] += from_left[i] * gain;
-                right[i] += from_right[i] * gain;
-            }
+            let rows = StereoRef { left: &rows.left[..run], right: &rows.right[..run] };
+            add_run(times, at, StereoMut { left, right }, rows);
             at += run as u64;
         }
         from < to
@@ -96,6 +93,36 @@ impl PlayingClip {
         if self.cue.is_some() {
             self.source.rest(self.times.next_read(song));
         }
+    }
+}
+
+/// Adds a run of the clip that begins at frame `at` of the song. Shape: all rows are equally long.
+///
+/// Between the fades the gain is one number, so that this loop fits into vectors.
+fn add_run(times: &ClipTimes, at: u64, out: StereoMut<'_>, rows: StereoRef<'_>) {
+    let end = at + rows.left.len() as u64;
+    let plain = times.between_fades();
+    let from = plain.start.clamp(at, end);
+    let to = plain.end.clamp(from, end);
+    add_faded(times, at..from, at, (&mut *out.left, &mut *out.right), rows);
+    let frames = (from - at) as usize..(to - at) as usize;
+    mix::add_scaled(&mut out.left[frames.clone()], &rows.left[frames.clone()], times.gain());
+    mix::add_scaled(&mut out.right[frames.clone()], &rows.right[frames], times.gain());
+    add_faded(times, to..end, at, (out.left, out.right), rows);
+}
+
+/// Adds these frames of the song, each with its own gain, out of rows that begin at frame `at`.
+fn add_faded(
+    times: &ClipTimes,
+    frames: Range<u64>,
+    at: u64,
+    (left, right): (&mut [f32], &mut [f32]),
+    rows: StereoRef<'_>,
+) {
+    for frame in frames {
+        let (gain, place) = (times.gain_at(frame), (frame - at) as usize);
+        left[place] += rows.left[place] * gain;
+        right[place] += rows.right[place] * gain;
     }
 }
 
@@ -130,5 +157,95 @@ impl Processor for ClipPlayer {
 
     fn keeps_time(&self) -> bool {
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hocket_plan::session::{ClipFade, MediaId};
+
+    use super::*;
+
+    const RATE_HZ: u32 = 1000;
+    const FRAMES: usize = 700;
+
+    fn clip() -> Clip {
+        Clip {
+            media: MediaId(0),
+            start_s: 0.1,
+            offset_s: 0.05,
+            length_s: None,
+            looped: false,
+            gain_db: -3.0,
+            fade_in_s: 0.0,
+            fade_out_s: 0.0,
+            fade_curve: ClipFade::Linear,
+        }
+    }
+
+    /// With fades that are apart, meet, overlap, cover all, or last longer than all that is before them.
+    fn clips() -> Vec<Clip> {
+        let fades = [(0.0, 0.0), (0.1, 0.0), (0.0, 0.1), (0.1, 0.2), (0.3, 0.3), (2.0, 2.0)];
+        let lengths = [(None, false), (Some(0.35), false), (Some(0.5), true), (None, true)];
+        let all = fades.iter().flat_map(|fades| lengths.iter().map(move |length| (fades, length)));
+        let faded = all.map(|((fade_in_s, fade_out_s), (length_s, looped))| Clip {
+            fade_in_s: *fade_in_s,
+            fade_out_s: *fade_out_s,
+            length_s: *length_s,
+            looped: *looped,
+            ..clip()
+        });
+        let equal_power = |clip| Clip { fade_curve: ClipFade::EqualPower, ..clip };
+        faded.flat_map(|clip: Clip| [clip.clone(), equal_power(clip)]).collect()
+    }
+
+    /// Frame by frame, as a clip is defined.
+    fn one_by_one(times: &ClipTimes, row: &[f32]) -> Vec<u32> {
+        let frame = |at: u64| match (times.start..times.end).contains(&at) {
+            true => 0.0 + row[times.source_frame(at - times.start) as usize] * times.gain_at(at),
+            false => 0.0,
+        };
+        (0..FRAMES as u64).map(|at| frame(at).to_bits()).collect()
+    }
+
+    #[test]
+    fn runs_have_the_bits_of_single_frames() {
+        // Among them zeros of both signs, which a sum with zero tells apart.
+        let row = |seed: u32| -> Vec<f32> {
+            let sample = |i: u32| ((i * seed) as f32 * 0.37).sin() * ((i % 5) as f32 - 1.0);
+            (0..300).map(sample).collect()
+        };
+        let (left, right) = (row(3), row(7));
+        assert!(left.iter().any(|sample| sample.to_bits() == (-0.0f32).to_bits()));
+        let audio = Arc::new(StereoAudio::from_planar(&[left.clone(), right.clone()]));
+        for clip in clips() {
+            let times = ClipTimes::new(&clip, 300, RATE_HZ);
+            let expected = [one_by_one(&times, &left), one_by_one(&times, &right)];
+            for block in [1, 33, 64, FRAMES] {
+                let mut playing = PlayingClip::in_memory(times.clone(), &audio);
+                let mut rows = [vec![0.0; FRAMES], vec![0.0; FRAMES]];
+                let [left, right] = &mut rows;
+                let blocks = left.chunks_mut(block).zip(right.chunks_mut(block));
+                for (number, (left, right)) in blocks.enumerate() {
+                    playing.add_to(left, right, (number * block) as i64);
+                }
+                let found = rows.map(|row| row.iter().map(|x| x.to_bits()).collect::<Vec<u32>>());
+                assert!(found == expected, "{clip:?}, blocks of {block}");
+            }
+        }
+    }
+
+    #[test]
+    fn between_the_fades_the_gain_is_one_number() {
+        for clip in clips() {
+            let times = ClipTimes::new(&clip, 300, RATE_HZ);
+            let (plain, end) = (times.between_fades(), times.end.min(FRAMES as u64));
+            for at in times.start..end {
+                let is_plain = times.gain_at(at).to_bits() == times.gain().to_bits();
+                assert!(is_plain || !plain.contains(&at), "{clip:?} at {at}");
+            }
+            let fades = clip.fade_in_s > 0.0 || clip.fade_out_s > 0.0;
+            assert!(fades || (times.start..end).all(|at| plain.contains(&at)), "{clip:?}");
+        }
     }
 }

@@ -71,6 +71,22 @@ impl ClipTimes {
         self.offset + inside
     }
 
+    /// The frames of the song in which the gain is [`ClipTimes::gain`], because both fades are over or to come. Empty, or
+    /// with its end before its start, where the fades meet.
+    pub(super) fn between_fades(&self) -> Range<u64> {
+        let from = self.start.saturating_add(self.fade_in);
+        let to = match self.end {
+            u64::MAX => u64::MAX,
+            end => (end + 1).saturating_sub(self.fade_out),
+        };
+        from..to
+    }
+
+    /// The gain between the fades.
+    pub(super) fn gain(&self) -> f32 {
+        self.gain_lin
+    }
+
     pub(super) fn gain_at(&self, at: u64) -> f32 {
         let played = at - self.start;
         let mut gain = self.gain_lin;
