@@ -34,6 +34,9 @@ const PIECE: usize = 1024;
 const CHUNK_FRAMES: [usize; 4] = [8192, 4096, 2048, 1024];
 /// Chunks that every stream has ahead, before smaller chunks are tried.
 const ENOUGH_CHUNKS: usize = 4;
+/// Chunks that a stream of a render reads ahead at most. A render waits for the disk, so more of them keep no sound from
+/// missing; and what is read ahead of 16 stereo files (8 MiB) is still in a large cache when it plays.
+const OFFLINE_CHUNKS: usize = 8;
 /// One device never holds more than half of them.
 const THREADS: usize = 4;
 /// How often idle threads look for room. Live, streams are so far ahead that it may be seldom, and looking costs a CPU
@@ -206,6 +209,7 @@ impl DiskBuffer {
         rate_hz: u32,
     ) -> Result<Arc<DiskBuffer>, DiskError> {
         let (chunk_frames, ring_chunks) = fit(&settings, channels).map_err(DiskError::TooSmall)?;
+        let ring_chunks = ring_chunks.min(most_chunks(wait));
         let streams = channels.len();
         let _open_files = OpenFiles::allow(streams)?;
         let preloader =
@@ -261,6 +265,13 @@ impl DiskBuffer {
     pub fn ahead_s(&self) -> f64 {
         let frames = self.ring_chunks * self.preloader.settings().chunk_frames;
         frames as f64 / f64::from(self.rate_hz)
+    }
+}
+
+fn most_chunks(wait: Wait) -> usize {
+    match wait {
+        Wait::Never => usize::MAX,
+        Wait::ForTheDisk => OFFLINE_CHUNKS,
     }
 }
 
@@ -425,6 +436,16 @@ mod tests {
         assert!((chunk_frames, chunks) >= (8192, 10), "{chunk_frames} {chunks}");
         let (chunk_frames, chunks) = ring(64 << 20, 200).unwrap();
         assert!(chunk_frames < 8192 && chunks >= ENOUGH_CHUNKS, "{chunk_frames} {chunks}");
+    }
+
+    #[test]
+    fn what_waits_for_the_disk_reads_less_far_ahead() {
+        let ahead_s = |wait| {
+            let buffer = DiskBuffer::start(Settings::new(256 << 20), &[2; 4], wait, 48_000);
+            buffer.unwrap().ahead_s()
+        };
+        let s = |chunks: usize| (8192 * chunks) as f64 / 48_000.0;
+        assert_eq!([Wait::Never, Wait::ForTheDisk].map(ahead_s), [s(32), s(OFFLINE_CHUNKS)]);
     }
 
     #[test]
