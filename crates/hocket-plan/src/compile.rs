@@ -144,14 +144,24 @@ impl Unit {
         self.folded.iter().flat_map(|chain| &chain.nodes).chain(&self.nodes).copied()
     }
 
-    /// What it is called where it is seen to run, as in traces: with the chain that was coupled with its own.
+    /// What it is called where it is seen to run, as in traces: with all strips that run abreast in it.
+    ///
+    /// The chain that was coupled with its own stands before it, as in `bass: play, eq | keys: play, eq`. Couples of folded
+    /// chains follow with their strips, in the order in which they run: `drums: sum (kick | snare; hat | ride)`. Those
+    /// beyond about 120 characters are counted.
     pub fn title(&self) -> String {
-        match (self.couples.last(), self.folded.last()) {
-            (Some(place), Some(chain)) if *place as usize + 1 == self.folded.len() => {
-                format!("{} | {}", chain.name, self.name)
+        let chain = |place: usize| self.folded.get(place).map_or(&self.name, |chain| &chain.name);
+        let (title, folded) = match self.couples.split_last() {
+            Some((place, folded)) if *place as usize + 1 == self.folded.len() => {
+                (format!("{} | {}", chain(*place as usize), self.name), folded)
             }
-            _ => self.name.clone(),
-        }
+            _ => (self.name.clone(), &self.couples[..]),
+        };
+        let couples = folded.iter().map(|place| {
+            let strips = [0, 1].map(|next| strip_of(chain(*place as usize + next)));
+            strips.join(" | ")
+        });
+        if folded.is_empty() { title } else { format!("{title} ({})", listed(couples)) }
     }
 
     /// All inputs, those of folded chains first.
@@ -436,6 +446,35 @@ fn unlinked(graph: &Graph, wiring: &Wiring, chain: &[NodeId], unit_of: &[UnitId]
         rank: 0.0,
         latency_frames: chain.last().map_or(0, |last| wiring.arrivals[last.index()]),
     }
+}
+
+/// A list of couples in a title ends before it has more characters than this: titles stand in tables.
+const LISTED_CHARS: usize = 120;
+
+/// `kick | snare; hat | ride; 3 couples more`: one of them, and then as many as the bound allows.
+fn listed(couples: impl Iterator<Item = String>) -> String {
+    let (mut text, mut left_out) = (String::new(), 0);
+    for couple in couples {
+        let chars = text.chars().count() + "; ".len() + couple.chars().count();
+        if text.is_empty() {
+            text = couple;
+        } else if left_out == 0 && chars <= LISTED_CHARS {
+            text.push_str("; ");
+            text.push_str(&couple);
+        } else {
+            left_out += 1;
+        }
+    }
+    match left_out {
+        0 => text,
+        1 => format!("{text}; 1 couple more"),
+        _ => format!("{text}; {left_out} couples more"),
+    }
+}
+
+/// `vocals` of `vocals: play, eq`. From the right, as in [`unit_name`].
+fn strip_of(chain: &str) -> &str {
+    chain.rsplit_once(": ").map_or(chain, |(strip, _)| strip)
 }
 
 /// `vocals: play`, `vocals: eq`, `vocals: fader` -> `vocals: play, eq, fader`.

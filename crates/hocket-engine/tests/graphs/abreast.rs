@@ -1,7 +1,8 @@
 //! Equal effects of two strips as one: the bits, and what is contained, are those of each strip by itself. With every
 //! schedule, number of workers and length of blocks, and while strips come, go and change.
 
-use hocket_engine::{Couples, Fusing, Prepared};
+use hocket_engine::{ChainCost, CostTable, Couples, Fusing, Prepared};
+use hocket_plan::Unit;
 
 use super::*;
 
@@ -177,6 +178,27 @@ fn the_usual_settings_have_no_couples_and_those_that_look_have_them_where_the_cp
     assert!([0, 5].contains(&made), "{made}");
 }
 
+/// Strips so cheap that the master's unit runs all of them.
+#[test]
+fn traces_name_the_strips_of_all_couples_of_a_unit() {
+    let mut plain = engine(ScheduleKind::Serial, 1, Couples::Never);
+    let expected = play(&mut plain, LONGEST);
+    let mut engine = engine(ScheduleKind::Serial, 1, Couples::Always);
+    let control = engine.control();
+    let cheap = |unit: &Unit| {
+        let (chain, kind) = (unit.name.clone(), 0);
+        ChainCost { chain, kind, alone_ns: Some(1.0), shared_ns: None }
+    };
+    let rows = plain.schedule().units().units().iter().map(cheap).collect();
+    let costs = CostTable { frames: LONGEST as u32, rate_hz: 48_000, machine: String::new(), rows };
+    control.adopt_costs(&costs).unwrap();
+    control.set_schedule(Some(ScheduleKind::Serial)).unwrap();
+    assert!(play(&mut engine, LONGEST) == expected);
+    let all = "master: sum (0 | 1; 2 | 3; 4 | 5; 6 | 7; 8 | 9)";
+    assert_eq!(engine.trace().unit_names, [all]);
+    assert!(control.costs().iter().any(|cost| cost.unit == all), "{:?}", control.costs());
+}
+
 #[test]
 fn traces_name_both_strips() {
     let mut engine = engine(ScheduleKind::Serial, 1, Couples::Always);
@@ -189,7 +211,7 @@ fn traces_name_both_strips() {
     // A cost table knows each chain by itself.
     let table = engine.control().cost_table("");
     for strip in 0..STRIPS {
-        let own = |row: &&hocket_plan::ChainCost| row.chain.starts_with(&format!("{strip}: "));
+        let own = |row: &&ChainCost| row.chain.starts_with(&format!("{strip}: "));
         assert_eq!(table.rows.iter().filter(own).count(), 1, "strip {strip}");
     }
 }

@@ -9,7 +9,7 @@
 //! A part is a unit without nodes. The rank of an input counts all parts that follow, so what the first part needs is
 //! the most urgent.
 
-use super::{MIN_COST, Prices, Source, Span, Unit, UnitGraph, UnitId, UnitInput, ranked};
+use super::{MIN_COST, Prices, Source, Span, Unit, UnitGraph, UnitId, UnitInput, ranked, strip_of};
 
 /// How large a part is at least; the last one takes what is left.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -157,6 +157,5 @@ fn connect(units: &mut [Unit], to: usize, before: Option<UnitId>, own: &[UnitInp
 
 /// `master: sum, fader` -> `master: sum, part 2 of 19`.
 fn part_name(whole: &str, part: usize, parts: usize) -> String {
-    let strip = whole.rsplit_once(": ").map_or(whole, |(strip, _)| strip);
-    format!("{strip}: sum, part {part} of {parts}")
+    format!("{}: sum, part {part} of {parts}", strip_of(whole))
 }

@@ -372,16 +372,53 @@ fn no_pair_makes_the_longest_path_longer_than_a_share_of_the_block() {
     assert_eq!(coupled(&graph, 1).len(), 1);
 }
 
-#[test]
-fn folded_chains_are_paired_where_they_stand() {
-    let graph = strips(&[&[0, 1], &[0, 1], &[0, 2], &[0, 1]], 10.0);
+/// These strips and the master in one unit, with couples.
+fn all_in_one(chains: &[&[u32]]) -> Unit {
+    let graph = strips(chains, 10.0);
     let key = |node: NodeId| match graph.nodes()[node.index()].kind {
         NodeKind::Custom(kind) if kind > 0 => Some(kind as u16),
         _ => None,
     };
-    let folded = UnitGraph::compile(&graph, Fusing::Chains).unwrap().fold(1000.0);
+    let folded = UnitGraph::compile(&graph, Fusing::Chains).unwrap().fold(1e6);
     let folded = folded.couple(&key, 2);
     let [unit] = folded.units() else { panic!("all in one") };
+    unit.clone()
+}
+
+#[test]
+fn folded_chains_are_paired_where_they_stand() {
+    let unit = all_in_one(&[&[0, 1], &[0, 1], &[0, 2], &[0, 1]]);
     assert_eq!((unit.folded.len(), &unit.couples[..]), (4, &[0][..]));
+    assert_eq!(unit.title(), "master: sum (strip 0 | strip 1)");
+}
+
+#[test]
+fn a_title_names_the_strips_of_all_couples_in_order() {
+    let mut unit = all_in_one(&[&[0, 1], &[0, 1], &[0, 3], &[0, 2], &[0, 2], &[0, 0]]);
+    assert_eq!(unit.couples, [0, 3]);
+    assert_eq!(unit.title(), "master: sum (strip 0 | strip 1; strip 3 | strip 4)");
+    // As if the last folded chain were coupled with the unit's own.
+    unit.couples.push(5);
+    let with_own = "strip 5: 0, 0 | master: sum (strip 0 | strip 1; strip 3 | strip 4)";
+    assert_eq!(unit.title(), with_own);
+    unit.couples = vec![5];
+    assert_eq!(unit.title(), "strip 5: 0, 0 | master: sum");
+    unit.couples.clear();
     assert_eq!(unit.title(), "master: sum");
+}
+
+#[test]
+fn a_title_counts_couples_that_make_it_too_long() {
+    let mut unit = all_in_one(&[&[0, 1][..]; 40]);
+    let listed = "strip 0 | strip 1; strip 2 | strip 3; strip 4 | strip 5; strip 6 | strip 7; strip 8 | strip 9; \
+                  strip 10 | strip 11";
+    assert_eq!(unit.title(), format!("master: sum ({listed}; 14 couples more)"));
+    unit.couples.truncate(7);
+    assert_eq!(unit.title(), format!("master: sum ({listed}; 1 couple more)"));
+    unit.couples.truncate(6);
+    assert_eq!(unit.title(), format!("master: sum ({listed})"));
+    // One couple is named in any case.
+    let long = "a strip with a name that fills a table by itself, ".repeat(5);
+    unit.folded[0].name = format!("{long}: 0, 1");
+    assert_eq!(unit.title(), format!("master: sum ({long} | strip 1; 5 couples more)"));
 }
