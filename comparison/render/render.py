@@ -8,7 +8,9 @@ starts every program once, in an order drawn anew. Before the first round the sc
 sox wrote must be the same sound. A time is that of a whole process, from its start to its end. A ratio is the median over
 the rounds of a program's time / that of `hocket`; its interval covers that median with at least 95 % (order
 statistics). `hocket, again` is the same program once more: a difference below it is none. The column `blocks` is the part
-of the time that Hocket's blocks took, without loading, encoding and writing.
+of the time that Hocket's blocks took, without loading, encoding and writing. Beside them a thread encodes and writes: the
+column `writing` says for how long. `hocket, files in memory` decodes all files before its first block, so no thread reads
+beside its blocks. The record also has how long blocks waited for the writing thread, and the parts that the program names.
 
 sox and ecasound are programs of their own, started as such. One that is missing is left out, and the run says so.
 
@@ -38,7 +40,7 @@ sys.path += [str(ROOT / "comparison"), str(ROOT / "comparison" / "versions")]
 import records  # noqa: E402
 from versions import FEWEST_ROUNDS, NotHere, outside  # noqa: E402
 
-FORMAT = "hocket-render-comparison/2"
+FORMAT = "hocket-render-comparison/3"
 PROGRAM = ROOT / "target" / "release" / "hocket"
 RATE_HZ = 48_000
 TRACK_GAIN_DB = -18
@@ -54,9 +56,15 @@ OWN = {
     "hocket, lanes off": ["--lanes", "off"],
     "hocket, blocks of 4096": ["--frames", "4096"],
     "hocket, 1 worker": ["--workers", "1"],
+    "hocket, files in memory": ["--disk-buffer", "0"],
 }
-# How Hocket says what its blocks took, without loading, encoding and writing.
-IN_BLOCKS = re.compile(r"the blocks took ([0-9.]+) s;")
+# How Hocket says what its blocks took, what the thread beside them did, and how long they waited for it.
+BESIDE = re.compile(
+    r"the blocks took ([0-9.]+) s; files were encoded and written beside them in ([0-9.]+) s, and the blocks waited ([0-9.]+) s"
+)
+# How it says where its time went: `... times real time (loading 0.05 s, rendering 0.90 s, ...)`.
+PARTS = re.compile(r"times real time \((.*)\)")
+PART = re.compile(r"([a-z ]+?) ([0-9.]+) s")
 # Filters of single and of double precision differ by less than this, relative to full scale.
 ALIKE = 1e-4
 
@@ -240,7 +248,7 @@ def lin(level_db):
 
 
 def start(command, folder):
-    """Wall time and CPU time of a process and its children, and the time of Hocket's blocks."""
+    """Wall time and CPU time of a process and its children, and what Hocket says of its parts."""
     before, begun = os.times(), time.perf_counter()
     done = subprocess.run(list(map(str, command)), cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                           check=False)
@@ -248,8 +256,16 @@ def start(command, folder):
     if done.returncode:
         raise NotHere(f"{' '.join(map(str, command[:2]))} ended with exit code {done.returncode}: {done.stderr.strip()[-400:]}")
     cpu_s = after.children_user + after.children_system - before.children_user - before.children_system
-    blocks = IN_BLOCKS.search(done.stderr)
-    return {"wall_s": wall_s, "cpu_s": cpu_s, "blocks_s": float(blocks[1]) if blocks else None}
+    return {"wall_s": wall_s, "cpu_s": cpu_s, **said_of_parts(done.stderr)}
+
+
+def said_of_parts(text):
+    """The times that Hocket says with --verbose; without them `None`, and no parts."""
+    beside, parts = BESIDE.search(text), PARTS.search(text)
+    times_s = map(float, beside.groups()) if beside else (None, None, None)
+    found = dict(zip(("blocks_s", "writing_s", "waited_s"), times_s))
+    named = PART.findall(parts[1]) if parts else []
+    return {**found, "parts_s": {name.strip(): float(time_s) for name, time_s in named}}
 
 
 def compare(programs, folder):
@@ -300,11 +316,11 @@ def rounds(options, programs, folder):
 def table(record):
     yield (f"{record['tracks']} stereo tracks, {record['bands']} bands each, {record['seconds']} s;"
            f" medians over {record['rounds']} process starts")
-    yield f"{'program':<24}{'wall':>9}{'CPU':>9}{'blocks':>9}   wall / hocket's, 95 %"
+    yield f"{'program':<24}{'wall':>9}{'CPU':>9}{'blocks':>9}{'writing':>9}   wall / hocket's, 95 %"
     own = times(record, "hocket", "wall_s")
     for name in record["commands"]:
         wall = times(record, name, "wall_s")
-        columns = (middle(times(record, name, key)) for key in ("wall_s", "cpu_s", "blocks_s"))
+        columns = (middle(times(record, name, key)) for key in ("wall_s", "cpu_s", "blocks_s", "writing_s"))
         beside = "" if name == "hocket" else ratio(own, wall)
         yield f"{name:<24}{''.join(columns)}   {beside}".rstrip()
     for name, why in record["missing"].items():

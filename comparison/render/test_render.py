@@ -34,6 +34,16 @@ class Figures(unittest.TestCase):
     def test_a_ratio_is_that_of_the_same_round(self):
         self.assertEqual(render.ratio([1.0] * 6, [2.0, 1.9, 2.1, 2.0, 2.0, 4.0]), "2.000 [1.900, 4.000]")
 
+    def test_the_times_of_parts_are_those_that_hocket_says(self):
+        said = ("60.000 s of audio, 2 workers, 60.1 times real time (loading 0.05 s, rendering 0.90 s, completing the file 0.04 s)\n"
+                "the blocks took 0.88 s; files were encoded and written beside them in 0.21 s, and the blocks waited 0.00 s for it\n")
+        self.assertEqual(render.said_of_parts(said), {
+            "blocks_s": 0.88, "writing_s": 0.21, "waited_s": 0.0,
+            "parts_s": {"loading": 0.05, "rendering": 0.9, "completing the file": 0.04},
+        })
+        nothing = {"blocks_s": None, "writing_s": None, "waited_s": None, "parts_s": {}}
+        self.assertEqual(render.said_of_parts("sox WARN"), nothing)
+
     def test_a_difference_is_relative_to_full_scale(self):
         self.assertEqual(render.difference([0, 2 ** 30, 5], [0, 0, 5]), 0.5)
         with self.assertRaises(render.Unlike):
@@ -54,9 +64,12 @@ class Tiny(unittest.TestCase):
         self.assertEqual(record["largest_difference"]["hocket, again"], 0)
         self.assertTrue(all(start["wall_s"] > 0 for start in record["starts"]))
         for start in record["starts"]:
-            blocks_s = start["blocks_s"]
-            self.assertEqual(blocks_s is not None, start["program"] in render.OWN)
-            self.assertLessEqual(blocks_s or 0, start["wall_s"])
+            is_own = start["program"] in render.OWN
+            for key in ("blocks_s", "writing_s", "waited_s"):
+                self.assertEqual(start[key] is not None, is_own)
+            self.assertLessEqual(start["blocks_s"] or 0, start["wall_s"])
+            named = ["loading", "rendering", "completing the file"] if is_own else []
+            self.assertEqual(list(start["parts_s"]), named)
         shown = "\n".join(render.table(record))
         for name in [*record["commands"], *record["missing"]]:
             self.assertIn(name, shown)
