@@ -298,7 +298,6 @@ impl Operation for Latency {
 mod tests {
     use std::io::Write;
 
-    use super::super::run_in_processes;
     use super::super::tests::all_right;
     use super::*;
 
@@ -306,30 +305,6 @@ mod tests {
     fn pages_are_mapped_and_come_at_the_first_write() {
         all_right(Mapping::of(64 << 10), 20);
         all_right(PageFault::new(), 300);
-    }
-
-    /// Whether a process that is forked now lacks this memory, as the kernel tells it (`dc`: do not copy).
-    fn forks_lack(memory: &mut SharedWords) -> bool {
-        let start = format!("{:x}-", memory.words().as_ptr() as usize);
-        let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
-        let mut lines = maps.lines().skip_while(|line| !line.starts_with(&start));
-        let flags = lines.find(|line| line.starts_with("VmFlags:")).unwrap();
-        flags.split(' ').any(|flag| flag == "dc")
-    }
-
-    #[test]
-    fn only_its_own_process_has_the_memory_of_an_operation() {
-        let mut loads = Latency::over(1 << 20, 64, WalkOrder::Random).unwrap();
-        assert!(forks_lack(&mut loads.memory));
-        loads.is_for_forks(true).unwrap();
-        assert!(!forks_lack(&mut loads.memory));
-        let mut operations: Vec<Box<dyn Operation>> = vec![Box::new(loads)];
-        let [ran] = run_in_processes(&mut operations, &[&[]], None, 1000).unwrap()[..] else {
-            panic!("one process")
-        };
-        assert_eq!((ran.right, ran.times), (1000, 1000));
-        let mut passes = Bandwidth::over(Transfer::Read, 1 << 20).unwrap();
-        assert!(forks_lack(&mut passes.memory));
     }
 
     #[test]

@@ -265,11 +265,26 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::super::sealed::Sealed;
-    use super::super::{Call, Starts};
+    use super::super::{Call, Latency, Starts, WalkOrder};
     use super::*;
 
     fn null() -> Box<dyn Operation> {
         Box::new(Call::null())
+    }
+
+    /// Others end at the first load.
+    #[test]
+    fn only_a_process_that_is_forked_for_it_has_the_memory_of_an_operation() {
+        let mut loads = Latency::over(1 << 20, 64, WalkOrder::Random).unwrap();
+        let mut has_memory = |asked: Option<bool>| {
+            if let Some(is) = asked {
+                loads.is_for_forks(is).unwrap();
+            }
+            // SAFETY: CHILD: it loads.
+            let child = unsafe { fork(|| i32::from(loads.begin().is_err())) };
+            child.unwrap().ended_with(0).unwrap()
+        };
+        assert_eq!([None, Some(true), Some(false)].map(&mut has_memory), [false, true, false]);
     }
 
     /// Refuses to begin, or ends its process in the middle.
