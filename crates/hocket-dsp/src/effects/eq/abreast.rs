@@ -167,9 +167,11 @@ mod avx2 {
     const GROUP: usize = 4;
     const _: () = assert!(CONTROL_FRAMES.is_multiple_of(GROUP), "a control point begins a group");
 
-    /// `N` bands of two equalisers.
+    /// `N` bands of two equalisers. One array for each coefficient: for one array of all of them, the compiler would call the C
+    /// library to move it.
     struct Bands<const N: usize> {
-        coefficients: [[__m256d; 5]; N],
+        b: [[__m256d; N]; 3],
+        a: [[__m256d; N]; 2],
         states: [[__m256d; 2]; N],
         /// What each band has put out last.
         outs: [__m256d; N],
@@ -180,12 +182,16 @@ mod avx2 {
         #[target_feature(enable = "avx2")]
         #[inline]
         fn of([one, other]: &[&mut Eq; ABREAST]) -> Bands<N> {
-            Bands {
-                coefficients: std::array::from_fn(|n| {
+            let coefficient = |k: usize| {
+                std::array::from_fn(|n| {
                     let (one, other) =
-                        (&one.active(n).morph.current, &other.active(n).morph.current);
-                    std::array::from_fn(|k| _mm256_setr_pd(one[k], one[k], other[k], other[k]))
-                }),
+                        (one.active(n).morph.current[k], other.active(n).morph.current[k]);
+                    _mm256_setr_pd(one, one, other, other)
+                })
+            };
+            Bands {
+                b: [coefficient(0), coefficient(1), coefficient(2)],
+                a: [coefficient(3), coefficient(4)],
                 states: std::array::from_fn(|n| {
                     let (one, other) = (&one.active(n).state, &other.active(n).state);
                     std::array::from_fn(|k| {
@@ -212,11 +218,12 @@ mod avx2 {
         #[target_feature(enable = "avx2")]
         #[inline]
         fn step(&mut self, k: usize, x: __m256d) {
-            let (c, [first, second]) = (&self.coefficients[k], &mut self.states[k]);
-            let y = _mm256_add_pd(_mm256_mul_pd(c[0], x), *first);
-            let sum = _mm256_add_pd(_mm256_mul_pd(c[1], x), *second);
-            *first = _mm256_sub_pd(sum, _mm256_mul_pd(c[3], y));
-            *second = _mm256_sub_pd(_mm256_mul_pd(c[2], x), _mm256_mul_pd(c[4], y));
+            let ([b0, b1, b2], [a1, a2]) = (&self.b, &self.a);
+            let [first, second] = &mut self.states[k];
+            let y = _mm256_add_pd(_mm256_mul_pd(b0[k], x), *first);
+            let sum = _mm256_add_pd(_mm256_mul_pd(b1[k], x), *second);
+            *first = _mm256_sub_pd(sum, _mm256_mul_pd(a1[k], y));
+            *second = _mm256_sub_pd(_mm256_mul_pd(b2[k], x), _mm256_mul_pd(a2[k], y));
             self.outs[k] = y;
         }
 
