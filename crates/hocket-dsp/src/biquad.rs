@@ -200,26 +200,26 @@ impl Biquad {
     }
 }
 
-/// BothSides that are computed side by side.
-const LANES: usize = 4;
+/// Sections of a quad.
+const QUAD: usize = 4;
 
 /// Four serial sections, coefficients and state turned so that each array is one vector.
 #[derive(Debug, Clone)]
 struct Quad {
-    c: [[f64; LANES]; 5],
-    s1: [f64; LANES],
-    s2: [f64; LANES],
+    c: [[f64; QUAD]; 5],
+    s1: [f64; QUAD],
+    s2: [f64; QUAD],
 }
 
 impl Quad {
     fn new(sections: &[Coefficients]) -> Quad {
-        let mut c = [[0.0; LANES]; 5];
+        let mut c = [[0.0; QUAD]; 5];
         for (lane, section) in sections.iter().enumerate() {
             for (row, value) in c.iter_mut().zip(section.to_array()) {
                 row[lane] = value;
             }
         }
-        Quad { c, s1: [0.0; LANES], s2: [0.0; LANES] }
+        Quad { c, s1: [0.0; QUAD], s2: [0.0; QUAD] }
     }
 
     #[inline(always)]
@@ -234,16 +234,16 @@ impl Quad {
 
     /// All four lanes at once, each on its own frame: lane k is k frames behind lane 0.
     #[inline(always)]
-    fn all_lanes(&mut self, x: [f64; LANES]) -> [f64; LANES] {
+    fn all_lanes(&mut self, x: [f64; QUAD]) -> [f64; QUAD] {
         let c = &self.c;
-        let mut y = [0.0; LANES];
-        for k in 0..LANES {
+        let mut y = [0.0; QUAD];
+        for k in 0..QUAD {
             y[k] = c[0][k] * x[k] + self.s1[k];
         }
-        for k in 0..LANES {
+        for k in 0..QUAD {
             self.s1[k] = (c[1][k] * x[k] + self.s2[k]) - c[3][k] * y[k];
         }
-        for k in 0..LANES {
+        for k in 0..QUAD {
             self.s2[k] = c[2][k] * x[k] - c[4][k] * y[k];
         }
         y
@@ -258,21 +258,21 @@ impl Quad {
     /// after the other would: the bits are the same.
     fn process(&mut self, row: &mut [f32]) {
         let frames = row.len();
-        if frames < LANES {
+        if frames < QUAD {
             return row.iter_mut().for_each(|sample| self.one(sample));
         }
-        let mut y = [0.0; LANES];
-        for frame in 0..LANES - 1 {
+        let mut y = [0.0; QUAD];
+        for frame in 0..QUAD - 1 {
             self.triangle(row, frame, 0, frame + 1, &mut y);
         }
         let mut local = self.clone();
-        for frame in LANES - 1..frames {
+        for frame in QUAD - 1..frames {
             y = local.all_lanes([f64::from(row[frame]), y[0], y[1], y[2]]);
-            row[frame + 1 - LANES] = math::narrow(y[LANES - 1]);
+            row[frame + 1 - QUAD] = math::narrow(y[QUAD - 1]);
         }
         *self = local;
-        for late in 1..LANES {
-            self.triangle(row, frames - 1 + late, late, LANES, &mut y);
+        for late in 1..QUAD {
+            self.triangle(row, frames - 1 + late, late, QUAD, &mut y);
         }
     }
 
@@ -284,12 +284,12 @@ impl Quad {
         front: usize,
         from: usize,
         to: usize,
-        y: &mut [f64; LANES],
+        y: &mut [f64; QUAD],
     ) {
         for lane in (from..to).rev() {
             let x = if lane == 0 { f64::from(row[front]) } else { y[lane - 1] };
             y[lane] = self.lane(lane, x);
-            if lane == LANES - 1 {
+            if lane == QUAD - 1 {
                 row[front - lane] = math::narrow(y[lane]);
             }
         }
@@ -297,15 +297,15 @@ impl Quad {
 
     fn one(&mut self, sample: &mut f32) {
         let mut y = f64::from(*sample);
-        for lane in 0..LANES {
+        for lane in 0..QUAD {
             y = self.lane(lane, y);
         }
         *sample = math::narrow(y);
     }
 
     fn reset(&mut self) {
-        self.s1 = [0.0; LANES];
-        self.s2 = [0.0; LANES];
+        self.s1 = [0.0; QUAD];
+        self.s2 = [0.0; QUAD];
     }
 }
 
@@ -319,7 +319,7 @@ struct Channel {
 
 impl Channel {
     fn new(sections: &[Coefficients]) -> Channel {
-        let quads = sections.chunks_exact(LANES);
+        let quads = sections.chunks_exact(QUAD);
         let rest = quads.remainder().iter();
         Channel {
             rest: rest.map(|c| (c.to_array(), [0.0; 2])).collect(),
@@ -356,7 +356,7 @@ impl Channel {
     fn flush(&mut self) {
         self.until_flush = FLUSH_FRAMES;
         for quad in &mut self.quads {
-            for lane in 0..LANES {
+            for lane in 0..QUAD {
                 let mut state = [quad.s1[lane], quad.s2[lane]];
                 math::flush_together(&mut state);
                 [quad.s1[lane], quad.s2[lane]] = state;
@@ -410,7 +410,7 @@ impl BiquadCascade {
 
     /// How many sections there are.
     pub fn len(&self) -> usize {
-        self.left.quads.len() * LANES + self.left.rest.len()
+        self.left.quads.len() * QUAD + self.left.rest.len()
     }
 
     /// Whether there is no section.
@@ -476,7 +476,7 @@ mod tests {
                 let mut y = f64::from(*sample);
                 for (n, (section, state)) in sections.iter().zip(&mut states).enumerate() {
                     y = step(&section.to_array(), state, y);
-                    if n % LANES == LANES - 1 {
+                    if n % QUAD == QUAD - 1 {
                         y = f64::from(math::narrow(y));
                     }
                 }
