@@ -4,7 +4,7 @@
 use hocket_dsp::biquad::{BiquadCascade, Coefficients};
 use hocket_dsp::{Block, Processor};
 use hocket_engine::control::prepare::PrepareError;
-use hocket_engine::{Engine, Prepared, Seating, Settings};
+use hocket_engine::{Engine, Prepared, Seating, Settings, cascade_kernel};
 use hocket_lab::graphs::{BiquadLoad, GraphSpec};
 use hocket_machine::Topology;
 use hocket_plan::{Edge, Fusing, Graph, Node, NodeId, NodeKind, ScheduleKind};
@@ -91,7 +91,7 @@ impl Cascade {
     fn new() -> Cascade {
         // The coefficients of the lab's section.
         let section = Coefficients { b0: 0.2, b1: 0.3, b2: 0.2, a1: -0.5, a2: 0.25 };
-        Cascade(BiquadCascade::repeated(section, SECTIONS))
+        Cascade(BiquadCascade::with_kernel(&[section; SECTIONS], cascade_kernel()))
     }
 }
 

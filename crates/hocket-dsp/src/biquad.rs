@@ -2,12 +2,15 @@
 //!
 //! Coefficients and state are `f64`. In `f32` a section at 80 Hz and 48 kHz already has rounding
 //! noise around -100 dB, because the poles crowd at 1 where `f32` is coarse; on x86-64 and arm64
-//! the wider numbers cost nothing here, since a section waits for its own feedback and not for
-//! the arithmetic units.
+//! the wider numbers cost nothing in a section alone, since it waits for its own feedback and not
+//! for the arithmetic units. Sixteen in one pass (`four_quads.rs`) do wait for these.
+
+mod four_quads;
 
 use std::f64::consts::TAU;
 
 use crate::math;
+use four_quads::FourQuads;
 
 /// Normalised coefficients (`a0` is 1): `y = b0 x + b1 x' + b2 x'' - a1 y' - a2 y''`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -309,29 +312,66 @@ impl Quad {
     }
 }
 
-/// Serial sections of one channel.
+/// Which instructions compute a cascade. All give the same bits.
+///
+/// One that needs a CPU of its kind exists only on such a CPU, because its constructor can be called nowhere else.
+#[derive(Debug, Clone, Copy)]
+pub struct CascadeKernel {
+    /// Filters a row, four quads in one pass. `None` where a quad passes by itself.
+    four_quads: Option<fn(&mut FourQuads, &mut [f32])>,
+}
+
+impl CascadeKernel {
+    /// The instructions of every CPU.
+    pub const PORTABLE: CascadeKernel = CascadeKernel { four_quads: None };
+
+    /// One register for a number of all four quads.
+    ///
+    /// # Safety
+    /// The CPU has AVX2.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    pub fn avx2() -> CascadeKernel {
+        CascadeKernel { four_quads: Some(four_quads::avx2::process) }
+    }
+}
+
+/// Serial sections of one channel, first what fills four quads, then one, then none.
 #[derive(Debug, Clone)]
 struct Channel {
+    kernel: CascadeKernel,
+    fours: Vec<FourQuads>,
     quads: Vec<Quad>,
     rest: Vec<([f64; 5], [f64; 2])>,
     until_flush: usize,
 }
 
 impl Channel {
-    fn new(sections: &[Coefficients]) -> Channel {
-        let quads = sections.chunks_exact(QUAD);
+    fn new(sections: &[Coefficients], kernel: CascadeKernel) -> Channel {
+        let most = if kernel.four_quads.is_some() { sections.len() } else { 0 };
+        let fours = sections[..most].chunks_exact(four_quads::SECTIONS);
+        let quads = sections[fours.len() * four_quads::SECTIONS..].chunks_exact(QUAD);
         let rest = quads.remainder().iter();
         Channel {
+            kernel,
             rest: rest.map(|c| (c.to_array(), [0.0; 2])).collect(),
             quads: quads.map(Quad::new).collect(),
+            fours: fours.map(FourQuads::new).collect(),
             until_flush: FLUSH_FRAMES,
         }
+    }
+
+    fn len(&self) -> usize {
+        self.fours.len() * four_quads::SECTIONS + self.quads.len() * QUAD + self.rest.len()
     }
 
     /// Flushes at frame counts, not at block ends: the bits do not depend on block sizes.
     fn process(&mut self, mut row: &mut [f32]) {
         while !row.is_empty() {
             let (part, later) = row.split_at_mut(self.until_flush.min(row.len()));
+            if let Some(run) = self.kernel.four_quads {
+                self.fours.iter_mut().for_each(|four| run(four, part));
+            }
             self.quads.iter_mut().for_each(|quad| quad.process(part));
             self.rest(part);
             self.until_flush -= part.len();
@@ -355,6 +395,7 @@ impl Channel {
 
     fn flush(&mut self) {
         self.until_flush = FLUSH_FRAMES;
+        self.fours.iter_mut().for_each(FourQuads::flush);
         for quad in &mut self.quads {
             for lane in 0..QUAD {
                 let mut state = [quad.s1[lane], quad.s2[lane]];
@@ -368,6 +409,7 @@ impl Channel {
     }
 
     fn reset(&mut self) {
+        self.fours.iter_mut().for_each(FourQuads::reset);
         self.quads.iter_mut().for_each(Quad::reset);
         self.rest.iter_mut().for_each(|(_, state)| *state = [0.0; 2]);
         self.until_flush = FLUSH_FRAMES;
@@ -390,7 +432,8 @@ fn serial<const N: usize>(row: &mut [f32], sections: [&mut ([f64; 5], [f64; 2]);
 
 /// Serial sections on one mono row or on both rows of a stereo signal.
 ///
-/// Groups of four sections run as one vector (between groups the signal is rounded to `f32`).
+/// Groups of four sections (quads) run as one vector, or four quads run side by side, as the [`CascadeKernel`] can. Between
+/// quads the signal is rounded to `f32`.
 #[derive(Debug, Clone)]
 pub struct BiquadCascade {
     left: Channel,
@@ -398,9 +441,15 @@ pub struct BiquadCascade {
 }
 
 impl BiquadCascade {
-    /// A cascade at rest, first section first.
+    /// A cascade at rest, first section first, with the instructions of every CPU.
     pub fn new(sections: &[Coefficients]) -> BiquadCascade {
-        BiquadCascade { left: Channel::new(sections), right: Channel::new(sections) }
+        BiquadCascade::with_kernel(sections, CascadeKernel::PORTABLE)
+    }
+
+    /// The same with the instructions of `kernel`. The bits do not depend on them.
+    pub fn with_kernel(sections: &[Coefficients], kernel: CascadeKernel) -> BiquadCascade {
+        let channel = || Channel::new(sections, kernel);
+        BiquadCascade { left: channel(), right: channel() }
     }
 
     /// The same section `count` times: the load that other engines are compared with.
@@ -410,7 +459,7 @@ impl BiquadCascade {
 
     /// How many sections there are.
     pub fn len(&self) -> usize {
-        self.left.quads.len() * QUAD + self.left.rest.len()
+        self.left.len()
     }
 
     /// Whether there is no section.
@@ -466,7 +515,7 @@ mod tests {
 
     #[test]
     fn a_wavefront_has_the_bits_of_one_section_after_the_other() {
-        for count in 0..=9 {
+        for count in 0..=41 {
             let sections = sections(count);
             let mut fast = noise(3000);
             BiquadCascade::new(&sections).process_mono(&mut fast);

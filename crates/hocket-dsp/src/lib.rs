@@ -68,7 +68,7 @@ pub mod abreast;
 pub mod effects;
 
 pub use abreast::{Abreast, AbreastKey};
-pub use biquad::{Biquad, BiquadCascade, Coefficients, Shape};
+pub use biquad::{Biquad, BiquadCascade, CascadeKernel, Coefficients, Shape};
 pub use block::{
     Block, Change, EventsOut, Helpers, MoreRows, Processor, RowsMut, RowsRef, StereoMut, StereoRef,
     TimedChange,

@@ -18,6 +18,7 @@ mod ring;
 mod heard;
 mod sum;
 pub(crate) mod abreast;
+pub mod cascades;
 pub mod clip_source;
 pub(crate) mod clip_times;
 pub mod clip_cue;

@@ -131,6 +131,7 @@ pub mod sentry;
 #[cfg(test)]
 mod test_engines;
 
+pub use block::cascades::cascade_kernel;
 pub use block::clip_player::ClipPlayer;
 pub use block::clip_source::ClipSource;
 pub use block::lanes::most_events;

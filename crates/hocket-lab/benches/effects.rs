@@ -4,6 +4,8 @@
 //! - The equaliser against the same sections with their state side by side, left then right ([side][sum]), as it was
 //!   before; in turns of one run, in random order, with the equaliser a second time as its twin. Both forms give the
 //!   same bits, which is checked first.
+//! - A cascade of 32 sections, the filter of a voice, with four sections at a time, as on every CPU, and with the instructions
+//!   of this one; in the same manner.
 
 use std::hint::black_box;
 use std::process::ExitCode;
@@ -11,8 +13,10 @@ use std::time::Instant;
 
 use hocket_dsp::segment::{SegmentEffect, Segmented};
 use hocket_dsp::{
-    Block, Coefficients, Kind, Param, Processor, Shape, StereoMut, StereoRef, kind, kinds, math,
+    BiquadCascade, Block, CascadeKernel, Coefficients, Kind, Param, Processor, Shape, StereoMut,
+    StereoRef, kind, kinds, math,
 };
+use hocket_engine::cascade_kernel;
 use hocket_lab::provenance::{BenchCommand, bench_exit};
 use hocket_lab::stats::{self, Rng};
 use serde_json::{Value, json};
@@ -31,9 +35,12 @@ fn run() -> Result<(), String> {
         true => Size { rounds: 60, blocks: 500 },
         false => Size { rounds: 6, blocks: 5 },
     };
-    let equaliser = contest(&size)?;
+    let equaliser = equalisers(&size)?;
+    let cascade = cascades(&size)?;
     let effects = every_kind(&size);
-    let result = json!({ "frames": FRAMES, "equaliser": equaliser, "effects": effects });
+    let result = json!({
+        "frames": FRAMES, "equaliser": equaliser, "cascade": cascade, "effects": effects,
+    });
     command.keep("hocket-effects/1", result)
 }
 
@@ -70,31 +77,14 @@ fn every_kind(size: &Size) -> Vec<Value> {
 
 // --- the equaliser in two forms -------------------------------------------------
 
-fn contest(size: &Size) -> Result<Value, String> {
+fn equalisers(size: &Size) -> Result<Value, String> {
     let names = ["sides apart", "equaliser", "equaliser again"];
-    let mut rivals: [Box<dyn Processor>; 3] =
+    let rivals: [Box<dyn Processor>; 3] =
         [Box::new(Segmented::<SidesApart>::new(&[], RATE_HZ)), equaliser(), equaliser()];
-    same_bits(&mut rivals)?;
-    let (mut rng, mut sound) = (Rng::new(SEED), Sound::new());
-    let mut ns = [const { Vec::new() }; 3];
-    for _ in 0..size.rounds {
-        let mut order = [0, 1, 2];
-        rng.shuffle(&mut order);
-        for which in order {
-            ns[which].push(turn(rivals[which].as_mut(), &mut sound, size.blocks));
-        }
-    }
-    println!("four bands, nanoseconds per stereo frame; {}", stats::ONE_START);
-    for (name, ns) in names.iter().zip(&ns) {
-        println!("{name:<16} {:>8.2}", stats::median(ns).unwrap_or(f64::NAN));
-    }
-    for (name, reference, candidate) in
-        [("equaliser / sides apart", &ns[0], &ns[1]), ("the same twice", &ns[1], &ns[2])]
-    {
-        let ratio = stats::compare(reference, candidate, SEED).ok_or("too few rounds")?;
-        let interval = ratio.interval.map(|at| format!("[{:.3}, {:.3}]", at.low, at.high));
-        println!("{name:<24} {:.3} {}", ratio.ratio, interval.unwrap_or_default());
-    }
+    println!("equaliser of four bands, nanoseconds per stereo frame; {}", stats::ONE_START);
+    let ns = contest(size, names, rivals)?;
+    ratio("equaliser / sides apart", &ns[0], &ns[1])?;
+    ratio("the same twice", &ns[1], &ns[2])?;
     let [apart, one, again] = ns;
     Ok(json!({"sides_apart_ns": apart, "equaliser_ns": one, "equaliser_again_ns": again}))
 }
@@ -102,20 +92,6 @@ fn contest(size: &Size) -> Result<Value, String> {
 fn equaliser() -> Box<dyn Processor> {
     let kind = kind("eq").expect("a kind of this name");
     (kind.build)(&kind.defaults(), RATE_HZ)
-}
-
-fn same_bits(rivals: &mut [Box<dyn Processor>; 3]) -> Result<(), String> {
-    let outputs = rivals.each_mut().map(|rival| {
-        let mut sound = Sound::new();
-        let mut bits = Vec::new();
-        for _ in 0..50 {
-            sound.through(rival.as_mut());
-            bits.extend(sound.left.iter().chain(&sound.right).map(|sample| sample.to_bits()));
-        }
-        bits
-    });
-    let same = outputs.iter().all(|bits| *bits == outputs[0]);
-    same.then_some(()).ok_or("the two forms of the equaliser differ in their bits".into())
 }
 
 /// The four default sections of the equaliser, with the two sums of the left side, then those of the right side.
@@ -181,7 +157,85 @@ impl SegmentEffect for SidesApart {
     }
 }
 
+// --- a cascade in two forms -------------------------------------------------------
+
+/// Sections of a voice, as in the comparison with audio servers.
+const VOICE: usize = 32;
+const SECTION: Coefficients = Coefficients { b0: 0.2, b1: 0.3, b2: 0.2, a1: -0.5, a2: 0.25 };
+
+fn cascades(size: &Size) -> Result<Value, String> {
+    let names = ["four at a time", "this CPU's", "this CPU's again"];
+    let kernels = [CascadeKernel::PORTABLE, cascade_kernel(), cascade_kernel()];
+    let rivals = kernels.map(|kernel| {
+        Box::new(Cascade(BiquadCascade::with_kernel(&[SECTION; VOICE], kernel)))
+            as Box<dyn Processor>
+    });
+    println!("cascade of {VOICE} sections, nanoseconds per frame; {}", stats::ONE_START);
+    let ns = contest(size, names, rivals)?;
+    ratio("this CPU's / four at a time", &ns[0], &ns[1])?;
+    ratio("the same twice", &ns[1], &ns[2])?;
+    let [fours, here, again] = ns;
+    Ok(json!({"four_at_a_time_ns": fours, "this_cpu_ns": here, "this_cpu_again_ns": again}))
+}
+
+/// On the left row.
+struct Cascade(BiquadCascade);
+
+impl Processor for Cascade {
+    fn process(&mut self, block: &mut Block<'_>) {
+        self.0.process_mono(block.main.left);
+    }
+
+    fn reset(&mut self) {
+        self.0.reset();
+    }
+}
+
 // --- turns ------------------------------------------------------------------------
+
+/// What each rival takes in each round. They take turns in random order, after their bits were compared.
+fn contest<const N: usize>(
+    size: &Size,
+    names: [&str; N],
+    mut rivals: [Box<dyn Processor>; N],
+) -> Result<[Vec<f64>; N], String> {
+    same_bits(&mut rivals)?;
+    let (mut rng, mut sound) = (Rng::new(SEED), Sound::new());
+    let mut ns = [const { Vec::new() }; N];
+    for _ in 0..size.rounds {
+        let mut order: [usize; N] = std::array::from_fn(|which| which);
+        rng.shuffle(&mut order);
+        for which in order {
+            ns[which].push(turn(rivals[which].as_mut(), &mut sound, size.blocks));
+        }
+    }
+    for (name, ns) in names.iter().zip(&ns) {
+        println!("{name:<16} {:>8.2}", stats::median(ns).unwrap_or(f64::NAN));
+    }
+    Ok(ns)
+}
+
+fn ratio(name: &str, reference: &[f64], candidate: &[f64]) -> Result<(), String> {
+    let ratio = stats::compare(reference, candidate, SEED).ok_or("too few rounds")?;
+    let interval = ratio.interval.map(|at| format!("[{:.3}, {:.3}]", at.low, at.high));
+    println!("{name:<30} {:.3} {}", ratio.ratio, interval.unwrap_or_default());
+    Ok(())
+}
+
+fn same_bits(rivals: &mut [Box<dyn Processor>]) -> Result<(), String> {
+    let mut outputs = rivals.iter_mut().map(|rival| {
+        let mut sound = Sound::new();
+        let mut bits = Vec::new();
+        for _ in 0..50 {
+            sound.through(rival.as_mut());
+            bits.extend(sound.left.iter().chain(&sound.right).map(|sample| sample.to_bits()));
+        }
+        bits
+    });
+    let first = outputs.next();
+    let same = outputs.all(|bits| Some(bits) == first);
+    same.then_some(()).ok_or("two forms of one filter differ in their bits".into())
+}
 
 /// A block of noise that is played again and again.
 struct Sound {

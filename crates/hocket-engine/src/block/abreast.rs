@@ -34,7 +34,7 @@ pub(crate) struct Avx2(());
 
 #[cfg(target_arch = "x86_64")]
 impl Avx2 {
-    fn here() -> Option<Avx2> {
+    pub(super) fn here() -> Option<Avx2> {
         std::is_x86_feature_detected!("avx2").then_some(Avx2(()))
     }
 }
