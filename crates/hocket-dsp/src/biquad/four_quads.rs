@@ -102,12 +102,18 @@ pub(super) mod avx2 {
     /// compiler copies them to the stack first.
     type Coefficients = [Cell<Lanes>; 5 * QUAD];
 
-    /// What changes from turn to turn.
+    /// Delayed sums of a section of each quad, and what it put out.
+    #[derive(Clone, Copy)]
+    struct Vector {
+        sums: [__m256d; 2],
+        out: __m256d,
+    }
+
+    /// What changes from turn to turn. All vectors are taken by their names. If one is chosen by a number that changes, the
+    /// compiler keeps them in memory, and copies them by a call of the C library.
     #[derive(Clone, Copy)]
     struct Pass {
-        sums: [[__m256d; 2]; QUAD],
-        /// What each vector put out.
-        outs: [__m256d; QUAD],
+        vectors: [Vector; QUAD],
         /// What the last vector put out, narrowed.
         narrow: __m128,
     }
@@ -119,13 +125,9 @@ pub(super) mod avx2 {
         if frames < EDGE {
             return frame_by_frame(four, row);
         }
-        let mut pass = Pass {
-            sums: std::array::from_fn(|vector| {
-                std::array::from_fn(|k| load(&four.sums[vector][k]))
-            }),
-            outs: [_mm256_setzero_pd(); QUAD],
-            narrow: _mm_setzero_ps(),
-        };
+        let [a, b, c, d] = &four.sums;
+        let mut pass =
+            Pass { vectors: [rest(a), rest(b), rest(c), rest(d)], narrow: _mm_setzero_ps() };
         let coefficients = Cell::from_mut(four.coefficients.as_flattened_mut());
         let Ok(coefficients) = coefficients.as_slice_of_cells().try_into() else {
             unreachable!("an array has its length");
@@ -134,9 +136,16 @@ pub(super) mod avx2 {
         begin(&mut pass, coefficients, &row[..EDGE]);
         middle(&mut pass, coefficients, row);
         end(&mut pass, coefficients, &row[frames - EDGE..]);
-        for (kept, sums) in four.sums.iter_mut().zip(pass.sums) {
-            *kept = [store(sums[0]), store(sums[1])];
+        for (kept, vector) in four.sums.iter_mut().zip(&pass.vectors) {
+            *kept = [store(vector.sums[0]), store(vector.sums[1])];
         }
+    }
+
+    /// Before the first turn.
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn rest([first, second]: &[Lanes; 2]) -> Vector {
+        Vector { sums: [load(first), load(second)], out: _mm256_setzero_pd() }
     }
 
     /// Rows so short that in no turn of a pass all sections would have a frame.
@@ -205,23 +214,34 @@ pub(super) mod avx2 {
         sums: impl Fn(usize, [__m256d; 2], [__m256d; 2]) -> [__m256d; 2],
     ) -> f32 {
         let next = moved_on(pass.narrow, input);
+        let [a, b, c, d] = &mut pass.vectors;
         // The last one first, so that each finds what the one before it put out in the turn before.
-        for vector in (0..QUAD).rev() {
-            let x = if vector == 0 { next } else { pass.outs[vector - 1] };
-            let c: [__m256d; 5] =
-                std::array::from_fn(|k| load(&coefficients[5 * vector + k].get()));
-            let [first, second] = pass.sums[vector];
-            let y = _mm256_add_pd(_mm256_mul_pd(c[0], x), first);
-            let sum = _mm256_add_pd(_mm256_mul_pd(c[1], x), second);
-            let after = [
-                _mm256_sub_pd(sum, _mm256_mul_pd(c[3], y)),
-                _mm256_sub_pd(_mm256_mul_pd(c[2], x), _mm256_mul_pd(c[4], y)),
-            ];
-            pass.sums[vector] = sums(vector, [first, second], after);
-            pass.outs[vector] = y;
-        }
-        pass.narrow = narrow(pass.outs[QUAD - 1]);
+        frame::<3>(d, c.out, coefficients, &sums);
+        frame::<2>(c, b.out, coefficients, &sums);
+        frame::<1>(b, a.out, coefficients, &sums);
+        frame::<0>(a, next, coefficients, &sums);
+        pass.narrow = narrow(d.out);
         samples(pass.narrow)[QUADS - 1]
+    }
+
+    /// A frame of vector `N`.
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn frame<const N: usize>(
+        vector: &mut Vector,
+        x: __m256d,
+        coefficients: &Coefficients,
+        sums: impl Fn(usize, [__m256d; 2], [__m256d; 2]) -> [__m256d; 2],
+    ) {
+        let c: [__m256d; 5] = std::array::from_fn(|k| load(&coefficients[5 * N + k].get()));
+        let [first, second] = vector.sums;
+        let y = _mm256_add_pd(_mm256_mul_pd(c[0], x), first);
+        let sum = _mm256_add_pd(_mm256_mul_pd(c[1], x), second);
+        let after = [
+            _mm256_sub_pd(sum, _mm256_mul_pd(c[3], y)),
+            _mm256_sub_pd(_mm256_mul_pd(c[2], x), _mm256_mul_pd(c[4], y)),
+        ];
+        *vector = Vector { sums: sums(N, [first, second], after), out: y };
     }
 
     #[target_feature(enable = "avx2")]

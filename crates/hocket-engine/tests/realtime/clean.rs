@@ -1,6 +1,7 @@
 //! Every way of running a block keeps to its promises.
 
-use hocket_engine::{Couples, Engine, FlightSettings, Seating, Settings, flight};
+use hocket_dsp::{BiquadCascade, CascadeKernel, Coefficients};
+use hocket_engine::{Couples, Engine, FlightSettings, Seating, Settings, cascade_kernel, flight};
 use hocket_machine::Topology;
 use hocket_plan::{ScheduleKind, SiblingPolicy};
 use hocket_rt::Strategy;
@@ -94,4 +95,24 @@ fn check(engine: &mut Engine, blocks: usize, what: &str) {
     recorder.end_run();
     // The first block at least was the worst until then.
     assert!(!drain.collect().is_empty(), "{what}");
+}
+
+/// Who builds voices for other engines calls cascades from there.
+#[test]
+fn cascades_leave_no_trace_of_the_system() {
+    let _alone = stage::alone();
+    watching::announce("cascades_leave_no_trace_of_the_system");
+    let section = Coefficients { b0: 0.2, b1: 0.3, b2: 0.2, a1: -0.5, a2: 0.25 };
+    for kernel in [CascadeKernel::PORTABLE, cascade_kernel()] {
+        let mut cascade = BiquadCascade::with_kernel(&[section; 39], kernel);
+        let (mut left, mut right) = ([0.0; FRAMES as usize], [0.0; FRAMES as usize]);
+        watching::forget();
+        for _ in 0..ONCE_AROUND {
+            let _watch = Watch::begin();
+            left[0] = 1.0;
+            cascade.process_stereo(&mut left, &mut right);
+        }
+        watching::check_clean(&format!("{kernel:?}"));
+        assert!(left.iter().any(|sample| *sample != 0.0));
+    }
 }
