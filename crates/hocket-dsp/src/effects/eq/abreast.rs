@@ -267,14 +267,14 @@ mod avx2 {
             }
         }
 
-        /// Turns `n` to `n + 3`, in which every band has a frame. `FLUSHES`: a control point lies before frame `n`.
+        /// Turns `n` to `n + 3`, in which every band has a frame. `flushes`: a control point lies before frame `n`.
         #[target_feature(enable = "avx2")]
         #[inline]
-        fn group<const FLUSHES: bool>(&mut self, rows: &mut [&mut [f32]; ROWS], n: usize) {
+        fn group(&mut self, rows: &mut [&mut [f32]; ROWS], n: usize, flushes: bool) {
             let ins = frames_at(rows, n);
             let mut outs = ins;
             for (turn, (x, out)) in ins.into_iter().zip(&mut outs).enumerate() {
-                if FLUSHES && turn < N {
+                if flushes && turn < N {
                     self.flush(turn);
                 }
                 for k in (1..N).rev() {
@@ -324,20 +324,17 @@ mod avx2 {
         let frames = first.left.len();
         let mut rows = [first.left, first.right, second.left, second.right];
         let mut n = 0;
-        // Until every band has a frame, and a control point can only come before a group.
-        while n < frames + N - 1 && (n < N - 1 || !(phase + n).is_multiple_of(GROUP)) {
-            bands.turn(&mut rows, n, phase);
-            n += 1;
-        }
-        while n + GROUP <= frames {
-            match (phase + n).is_multiple_of(CONTROL_FRAMES) {
-                true => bands.group::<true>(&mut rows, n),
-                false => bands.group::<false>(&mut rows, n),
+        // One loop for both: a block that begins with cold caches pays for each line of code that it runs.
+        while n < frames + N - 1 {
+            // Every band has a frame in all of its turns, and a control point can only come before it.
+            let is_group = n >= N - 1 && n + GROUP <= frames && (phase + n).is_multiple_of(GROUP);
+            if is_group {
+                bands.group(&mut rows, n, (phase + n).is_multiple_of(CONTROL_FRAMES));
+                n += GROUP;
+            } else {
+                bands.turn(&mut rows, n, phase);
+                n += 1;
             }
-            n += GROUP;
-        }
-        for n in n..frames + N - 1 {
-            bands.turn(&mut rows, n, phase);
         }
         bands.give_back(pair);
     }
