@@ -2,7 +2,7 @@
 
 use hocket_lab::stats::{
     Class, Looks, MIN_STARTS, Rng, Z_95, compare, compare_starts, compare_steady, nemenyi_critical,
-    ranks, steady,
+    poisson_most, ranks, steady,
 };
 
 #[track_caller]
@@ -22,6 +22,41 @@ fn nemenyi_values_are_those_of_the_tables() {
         close(nemenyi_critical(variants).unwrap(), q / 2f64.sqrt(), 6e-4);
     }
     assert_eq!(nemenyi_critical(1), None);
+}
+
+/// Upper limits of a Poisson mean, one-sided: Garwood 1936, table 1, of which half the two-sided 90 and 95 % are these.
+#[test]
+fn poisson_limits_are_those_of_the_tables() {
+    let at_5_percent =
+        [2.996, 4.744, 6.296, 7.754, 9.154, 10.513, 11.842, 13.148, 14.435, 15.705, 16.962];
+    let at_2_5_percent =
+        [3.689, 5.572, 7.225, 8.767, 10.242, 11.668, 13.059, 14.423, 15.763, 17.085, 18.390];
+    for (count, (five, two)) in (0..).zip(at_5_percent.into_iter().zip(at_2_5_percent)) {
+        close(poisson_most(count, 0.05), five, 6e-4);
+        close(poisson_most(count, 0.025), two, 6e-4);
+    }
+    // The limit of none is a logarithm.
+    for outside in [0.5, 0.04, 0.008, 1e-4, 1e-9] {
+        close(poisson_most(0, outside), -f64::ln(outside), 1e-6);
+    }
+    // The two formulas meet where the exact one has too many terms.
+    let (exact, rough) = (poisson_most(1_999, 0.04), poisson_most(2_000, 0.04));
+    close(rough - exact, 1.02, 0.02);
+}
+
+/// With the limit as its mean, so few events or fewer are as rare as was asked for: the sum of the distribution itself.
+#[test]
+fn poisson_limits_leave_outside_what_was_asked_for() {
+    for (count, outside) in [(0, 0.04), (3, 0.008), (17, 0.05), (120, 0.0016)] {
+        let mean = poisson_most(count, outside);
+        let mut term = f64::exp(-mean);
+        let mut sum = term;
+        for k in 1..=count {
+            term *= mean / k as f64;
+            sum += term;
+        }
+        close(sum / outside, 1.0, 1e-6);
+    }
 }
 
 /// Demsar 2006, table 6: the AUC of four variants of C4.5 on 14 data sets.

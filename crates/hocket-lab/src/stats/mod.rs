@@ -15,6 +15,7 @@
 
 mod quantile;
 mod proportion;
+mod poisson;
 mod paired;
 mod starts;
 mod welch;
@@ -30,6 +31,7 @@ mod rng;
 pub use judgement::{Direction, Evidence, Judgement, ONE_START, floor, judge};
 pub use looks::{Looks, MAX_LOOKS};
 pub use paired::{Comparison, MIN_ROUNDS, RESAMPLES, compare, median};
+pub use poisson::poisson_most;
 pub use proportion::{Proportion, wilson};
 pub use quantile::{Summary, quantile_sorted};
 pub use ranks::{Ranks, nemenyi_critical, ranks};
