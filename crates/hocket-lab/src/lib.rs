@@ -1,6 +1,7 @@
 //! Harness, statistics, records and reports: from raw samples to figures one can believe.
 //!
 //! A measurement leaves a [`record`]; [`stats`] says what its samples show and what they do not;
+//! [`channels`] searches how many channels hold and says what a run shows of it;
 //! [`siblings`] infers who shares a core; [`report`] and, for runs of the lab, [`pages`] print it for
 //! the terminal, a browser or a read-me; [`trace_page`] shows the blocks of one run, [`threads_page`] the threads of a
 //! program; [`site`] puts all records of some folders together; [`historic`] holds the figures of the experiments that are
@@ -27,6 +28,7 @@ pub mod tune;
 pub mod fleet;
 
 pub mod record;
+pub mod channels;
 pub mod stats;
 pub mod numbers;
 mod table;

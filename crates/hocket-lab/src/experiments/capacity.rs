@@ -4,6 +4,7 @@ use hocket_machine::Topology;
 use hocket_plan::{ScheduleKind, SiblingPolicy};
 
 use super::playing::{Player, Song, policy};
+use crate::channels::{EXACT, largest};
 use crate::harness::{
     About, Axis, Better, Check, Design, Experiment, Fault, Host, Metric, NotMeasurable, Opened,
     Parameter, Plot, Results, Rounds, Sample, Section, Sentence, Series, Size, Variant,
@@ -51,8 +52,6 @@ const EFFECTS: usize = 8;
 const MOST: usize = 2_000;
 /// Channels by which the first guess is made.
 const FEW: usize = 4;
-/// Halving ends when the space is this part of the number that holds.
-const EXACT: f64 = 0.03;
 
 impl Experiment for Capacity {
     fn about(&self) -> &'static About {
@@ -124,7 +123,7 @@ struct Search<'a> {
 impl Search<'_> {
     fn turn(&self) -> Result<Vec<Sample>, Fault> {
         let (guess, check) = self.first_guess()?;
-        let channels = largest(guess, MOST, |channels| self.holds(channels))?;
+        let channels = largest(1..=MOST, guess, |channels| self.holds(channels))?.unwrap_or(0);
         Ok(vec![Sample::new("channels", channels as f64, channels as u64, check)])
     }
 
@@ -155,34 +154,6 @@ impl Search<'_> {
     }
 }
 
-/// The largest number up to `most` that holds, by doubling or halving from `guess` and then halving the space;
-/// 0 where not even one does.
-fn largest(
-    guess: usize,
-    most: usize,
-    mut holds: impl FnMut(usize) -> Result<bool, Fault>,
-) -> Result<usize, Fault> {
-    let (mut low, mut high) = (0, most + 1);
-    let mut next = guess.clamp(1, most);
-    while high - low > 1 && (high - low) as f64 > EXACT * low as f64 {
-        if holds(next)? {
-            low = next
-        } else {
-            high = next
-        }
-        next = match (low, high) {
-            // One side is not known yet: a quarter further.
-            (0, high) => (high * 3 / 4).clamp(1, high.max(2) - 1),
-            (low, high) if high > most => (low + low.div_ceil(4)).min(most),
-            (low, high) => low + (high - low) / 2,
-        };
-        if next == low || next == high {
-            break;
-        }
-    }
-    Ok(low)
-}
-
 fn told(results: &Results) -> Option<Sentence> {
     let of = |frames: &u32| {
         let channels = results.median(&format!("{frames}-frames"), "channels")?;
@@ -196,23 +167,6 @@ fn told(results: &Results) -> Option<Sentence> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_search_finds_the_edge_wherever_it_begins() {
-        for edge in [0usize, 1, 2, 3, 7, 50, 333, 1_999, 2_000] {
-            for guess in [1, 2, 40, 500, 2_000] {
-                let mut probes = 0;
-                let found = largest(guess, MOST, |n| {
-                    probes += 1;
-                    Ok(n <= edge)
-                });
-                let found = found.unwrap();
-                let near = (edge as f64 * (1.0 - EXACT)).floor() as usize;
-                assert!((near..=edge).contains(&found), "{edge} from {guess}: {found}");
-                assert!(probes < 45, "{edge} from {guess}: {probes}");
-            }
-        }
-    }
 
     #[test]
     fn a_probe_plays() {
