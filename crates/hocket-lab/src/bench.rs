@@ -107,6 +107,8 @@ pub struct BenchPlan {
     pub session_sha256: Option<String>,
     /// Equalisers that were added to the session's tracks, if so.
     pub fill: Option<usize>,
+    /// Whether the variants play alone, without the twin and the wake-up loop: for what compares nothing.
+    pub alone: bool,
 }
 
 /// What to measure it on.
@@ -192,7 +194,8 @@ pub fn run(
     let mut rng = Rng::new(plan.seed);
     let mut done = 0;
     'rounds: for round in 0..rounds {
-        let mut order: Vec<usize> = (0..=variants.len()).collect();
+        // The last one is the wake-up loop's, where it has a turn.
+        let mut order: Vec<usize> = (0..plan.turns_per_round()).collect();
         rng.shuffle(&mut order);
         for which in order {
             let at = turn::At { round: round as u32, order: done as u32 };
@@ -241,9 +244,14 @@ impl BenchPlan {
         self.blocks.div_ceil(self.blocks_per_round.max(1)).max(1) as usize
     }
 
-    /// Turns in all: in each round those of the variants, of the twin and of the wake-up loop.
+    /// Turns in all.
     pub fn turns(&self) -> usize {
-        self.rounds() * (self.variants.len() + 2)
+        self.rounds() * self.turns_per_round()
+    }
+
+    /// Those of the variants, of the twin and of the wake-up loop.
+    fn turns_per_round(&self) -> usize {
+        self.variants.len() + if self.alone { 0 } else { 2 }
     }
 
     /// What each process start does: its share of the rounds, in an order of its own. There are never more
@@ -279,10 +287,12 @@ fn start_variants(plan: &BenchPlan, input: &BenchInput<'_>) -> Result<Vec<Runnin
     }
     let all = plan.variants.iter().map(|variant| start_variant(variant, plan, input));
     let mut all = all.collect::<Result<Vec<Running>, BenchError>>()?;
-    let mut twin = start_variant(&plan.variants[0], plan, input)?;
-    twin.record.twin = true;
-    twin.record.name += TWIN;
-    all.push(twin);
+    if !plan.alone {
+        let mut twin = start_variant(&plan.variants[0], plan, input)?;
+        twin.record.twin = true;
+        twin.record.name += TWIN;
+        all.push(twin);
+    }
     Ok(all)
 }
 

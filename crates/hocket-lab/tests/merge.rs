@@ -36,6 +36,7 @@ fn plan() -> BenchPlan {
         session_file: "a.toml".into(),
         session_sha256: Some("5f70bf18".into()),
         fill: None,
+        alone: false,
     }
 }
 

@@ -1,11 +1,12 @@
 //! `hocket bench`: checks what was asked for, measures it in several starts of this program, shows the result.
 
 mod fill;
+mod copies;
 mod start;
 
 use std::path::Path;
 
-pub(crate) use start::preview;
+pub(crate) use start::{Start, preview};
 
 use hocket_engine::{Couples, Policy, SeatSpeeds, Seating};
 use hocket_lab::bench::{BenchPlan, VariantPlan};
@@ -94,7 +95,7 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
 
 /// A digest of the session file, of all that it names besides audio, which the record names by itself, and of what fills it.
 /// `None` where it cannot be read again.
-fn content(args: &BenchArgs, opened: &OpenedSession) -> Option<String> {
+pub(crate) fn content(args: &BenchArgs, opened: &OpenedSession) -> Option<String> {
     let digest = hocket_lab::about::digest;
     let text = match opened.streamed_text() {
         Some(text) => hocket_lab::about::digest_of(text),
@@ -154,7 +155,7 @@ fn gate(
 }
 
 /// What can be refused without the session, so that no project is unpacked for it.
-fn check_numbers(args: &BenchArgs, topology: &Topology) -> Result<(), Failure> {
+pub(crate) fn check_numbers(args: &BenchArgs, topology: &Topology) -> Result<(), Failure> {
     check_block(args.frames, args.rate.unwrap_or(ANY_RATE_HZ))?;
     if let Some(asked) = &args.disturb {
         check_cpus(&DisturbSpec::parse_list(asked).map_err(Failure::bad_input)?, topology)?;
@@ -222,7 +223,7 @@ pub(crate) fn write_results(
 }
 
 /// More workers than seats are refused before anything is loaded for them.
-fn check_seats(plan: &BenchPlan, topology: &Topology) -> Result<(), Failure> {
+pub(crate) fn check_seats(plan: &BenchPlan, topology: &Topology) -> Result<(), Failure> {
     let mut policies = plan.variants.iter().map(|variant| variant.policy.sibling);
     policies.try_for_each(|policy| check_workers(plan.workers, policy, topology))
 }
@@ -281,6 +282,7 @@ pub(crate) fn plan(
         session_file: args.session.display().to_string(),
         session_sha256: None,
         fill: None,
+        alone: args.copies.is_some(),
     })
 }
 
@@ -293,7 +295,7 @@ fn asked_or<A: Copy, T>(asked: &[A], resolve: impl Fn(Option<A>) -> T) -> Vec<T>
 }
 
 /// As it can be typed again: the program by its name, wherever it lies here.
-fn command() -> Vec<String> {
+pub(crate) fn command() -> Vec<String> {
     std::iter::once("hocket".to_owned()).chain(std::env::args().skip(1)).collect()
 }
 

@@ -1,6 +1,7 @@
 //! The commands. What each takes is in the file of its name, or with the command itself.
 
 mod bench;
+mod capacity;
 mod check;
 mod choices;
 mod demo;
@@ -25,6 +26,7 @@ use hocket_files::StandardOutput;
 use hocket_machine::process::outlive_file_size_limit;
 
 pub use bench::BenchArgs;
+pub use capacity::CapacityArgs;
 pub use check::CheckArgs;
 pub use choices::{
     DiskArgs, DitherArg, FormatArg, IsolateArgs, LanesArg, PluginFaultsArg, ProjectArgs,
@@ -114,6 +116,8 @@ pub enum Command {
     Machine(crate::machine::MachineArgs),
     /// Compares policies on one session: turns interleaved, block times against the deadline.
     Bench(BenchArgs),
+    /// Says how many channels hold at each block length, and how often their blocks may be late.
+    Capacity(CapacityArgs),
     /// Checks session files without rendering, and prints all mistakes at once.
     Check(CheckArgs),
     /// Lists the devices that can play, and what helps if one is not there.
@@ -190,6 +194,7 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Demo(args) => crate::demo::run(&args),
         Command::Machine(args) => crate::machine::run(&args),
         Command::Bench(args) => crate::bench::run(&args),
+        Command::Capacity(args) => crate::capacity::run(&args),
         Command::Check(args) => crate::check::run(&args),
         Command::Session(args) => crate::session::run(&args),
         Command::Completions(args) => Ok(crate::generate::completions(&args)),

@@ -90,6 +90,7 @@ fn bench_args(args: &DemoArgs, session: PathBuf, seats: usize) -> BenchArgs {
         blocks_per_round: 150,
         starts: 5,
         start_of: None,
+        copies: None,
         frames: 64,
         rate: None,
         workers: None,

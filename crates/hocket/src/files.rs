@@ -24,6 +24,8 @@ pub(crate) enum Kind {
     Audio,
     /// JSON of the format `hocket-bench`.
     Record,
+    /// JSON of the format `hocket-capacity`.
+    Capacity,
     /// HTML whose generator is Hocket.
     Page,
     /// The mark of the folder of a site.
@@ -56,6 +58,7 @@ impl Kind {
             Kind::Audio => hocket_media::is_output(&head),
             Kind::Record => hocket_lab::provenance::format_of(path)
                 .is_some_and(|format| format.starts_with("hocket-bench/")),
+            Kind::Capacity => hocket_lab::channels::is_record(path),
             Kind::Page => hocket_lab::report::is_page(&head),
             Kind::Site => begins(crate::report::SITE_MARK),
             Kind::Profile => begins(hocket_lab::tune::PROFILE_MARK),
@@ -189,7 +192,7 @@ impl Files {
             // The shell may have opened an input for it.
             return self.adds_to(what, path);
         }
-        if matches!(kind, Kind::Record | Kind::Profile) {
+        if matches!(kind, Kind::Record | Kind::Capacity | Kind::Profile) {
             hocket_lab::provenance::check(path).map_err(Failure::bad_input)?;
         }
         self.adds_to(what, path)?;

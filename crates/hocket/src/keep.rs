@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use hocket_files::{Displaced, OutputFile};
+use hocket_lab::channels::CapacityRecord;
 use hocket_lab::record::{BenchRecord, RecordError};
 
 use crate::failure::Failure;
@@ -15,15 +16,25 @@ use crate::pipe::reader_of;
 /// Where it was not written at `path`, exit code 3, or 130 where Ctrl-C ended the wait for the reader of a pipe; the message says
 /// where it is instead.
 pub(crate) fn record(record: &BenchRecord, path: &Path) -> Result<(), Failure> {
-    Kept { what: "record", ending: ".json" }.write(path, |path| {
-        record.write_atomic(path).map_err(|error| {
-            let cause = match &error {
-                RecordError::Write { cause, .. } => Displaced::of(cause),
-                _ => None,
-            };
-            NotWritten { is_kept: cause.is_some(), why: error.to_string() }
-        })
-    })
+    RECORD.write(path, |path| record.write_atomic(path).map_err(not_written))
+}
+
+/// Writes the record of `hocket capacity`.
+///
+/// # Errors
+/// As [`record`].
+pub(crate) fn capacity(record: &CapacityRecord, path: &Path) -> Result<(), Failure> {
+    RECORD.write(path, |path| record.write_atomic(path).map_err(not_written))
+}
+
+const RECORD: Kept<'static> = Kept { what: "record", ending: ".json" };
+
+fn not_written(error: RecordError) -> NotWritten {
+    let cause = match &error {
+        RecordError::Write { cause, .. } => Displaced::of(cause),
+        _ => None,
+    };
+    NotWritten { is_kept: cause.is_some(), why: error.to_string() }
 }
 
 /// Writes a trace.

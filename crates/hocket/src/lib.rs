@@ -14,6 +14,7 @@ mod restarts;
 pub mod check;
 pub mod machine;
 pub mod bench;
+pub mod capacity;
 pub mod demo;
 pub mod devices;
 pub mod doctor;

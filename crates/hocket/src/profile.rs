@@ -149,6 +149,11 @@ impl Known {
         }
     }
 
+    /// When the profile was made that decides, where one does.
+    pub(crate) fn made(&self) -> Option<&str> {
+        self.profile.as_ref().map(|(_, profile)| profile.made.as_str())
+    }
+
     /// Says on standard error which profile decides, where one does.
     pub fn tell(&self) {
         if let Some((path, profile)) = &self.profile {

@@ -74,7 +74,7 @@ pub(crate) fn write_page(record: &BenchRecord, path: &Path) -> Result<(), Failur
 }
 
 /// Under its final name only when complete.
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
     let _open = crate::pipe::reader_of(path)?;
     hocket_lab::record::write_text_atomic(path, text).map_err(Failure::not_possible)?;
     crate::written::wrote(path);

@@ -45,28 +45,28 @@ const LOOK: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A process start that is to be measured.
-pub(super) struct Start<'a> {
+pub(crate) struct Start<'a> {
     /// Its share of the whole plan.
-    pub(super) plan: &'a BenchPlan,
+    pub(crate) plan: &'a BenchPlan,
     /// The options that a plan does not have.
-    pub(super) args: &'a BenchArgs,
+    pub(crate) args: &'a BenchArgs,
     /// The session, where nobody can read it again.
-    pub(super) text: Option<&'a str>,
+    pub(crate) text: Option<&'a str>,
     /// Its number, from 0, and how many there are.
-    pub(super) place: (usize, usize),
+    pub(crate) place: (usize, usize),
 }
 
 /// How it went.
-pub(super) struct Ended {
+pub(crate) struct Ended {
     /// What was measured, whole turns.
-    pub(super) record: Option<BenchRecord>,
+    pub(crate) record: Option<BenchRecord>,
     /// Why that is not all.
-    pub(super) failure: Option<Failure>,
+    pub(crate) failure: Option<Failure>,
 }
 
 impl Start<'_> {
     /// Runs it to its end, or until `stop` is set; `before` turns of the run are done already.
-    pub(super) fn run(&self, stop: &AtomicBool, bar: &ProgressBar, before: u64) -> Ended {
+    pub(crate) fn run(&self, stop: &AtomicBool, bar: &ProgressBar, before: u64) -> Ended {
         let mut child = match self.spawn() {
             Ok(child) => Guard(child),
             Err(error) => {
@@ -121,8 +121,9 @@ impl Start<'_> {
             return Failure { exit, message: said.to_owned() };
         }
         let (number, of) = (self.place.0 + 1, self.place.1);
-        let ended =
-            format!("process start {number} of {of} ended early ({status}); start the bench again");
+        let ended = format!(
+            "process start {number} of {of} ended early ({status}); start the command again"
+        );
         Failure::not_possible(format!("{ended}\n{said}").trim_end())
     }
 
@@ -174,6 +175,9 @@ impl Start<'_> {
         option("--seed", plan.seed.to_string());
         if let Some(Fill::Effects(effects)) = self.args.fill {
             option("--fill", effects.to_string());
+        }
+        if let Some(copies) = self.args.copies {
+            option("--copies", copies.to_string());
         }
         option("--disk-buffer", self.args.disk.disk_buffer.to_string());
         if let Some(us) = self.args.project.stand_in {
@@ -291,14 +295,22 @@ pub(super) fn serve(args: &BenchArgs, parent: i32) -> Result<Exit, Failure> {
     if let Some(Fill::Effects(effects)) = args.fill {
         super::fill::add(opened.session_mut(), effects);
     }
+    if let Some(copies) = args.copies {
+        super::copies::add(opened.session_mut(), copies);
+    }
     let plan = super::plan(args, &opened, &Known::default(), &topology)?;
     let isolated = (Pace::RealTime, plan.frames, plan.priority);
     crate::plugin::isolated::set_up(&args.isolate, opened.session(), isolated)?;
     let disk = args.disk.with(Wait::Never, args.strict);
     // One for the twin.
-    let disk = DiskUse { engines: plan.variants.len() + 1, ..disk };
-    let Some(loaded) = opened.load_unless(disk, &stop)? else { return Err(Failure::interrupted()) };
+    let disk = DiskUse { engines: plan.variants.len() + usize::from(!plan.alone), ..disk };
+    let Some(mut loaded) = opened.load_unless(disk, &stop)? else {
+        return Err(Failure::interrupted());
+    };
     loaded.accept(args.strict)?;
+    if plan.alone {
+        super::copies::repeat(&mut loaded);
+    }
     let preview = preview(&loaded);
     let (session, media) = (&loaded.session, &loaded.media);
     let input = BenchInput { session, media, topology: &topology, preview };

@@ -123,6 +123,9 @@ pub struct BenchArgs {
     /// Measures one start for the bench with this process ID, and tells it the record.
     #[arg(long, value_name = "PID", hide = true)]
     pub start_of: Option<i32>,
+    /// Adds this many copies of tracks and measures the session alone, for `hocket capacity`.
+    #[arg(long, value_name = "N", hide = true, requires = "start_of")]
+    pub copies: Option<usize>,
     /// How files play from the disk.
     #[command(flatten)]
     pub disk: DiskArgs,

@@ -88,6 +88,10 @@ fn inputs(command: &Command) -> Vec<Input<'_>> {
             profile(&args.profile).into_iter().for_each(|path| add(PROFILE, path));
             args.baseline.iter().for_each(|path| add("--baseline", path));
         }
+        Command::Capacity(args) => {
+            add(SESSION, &args.session);
+            profile(&args.profile).into_iter().for_each(|path| add(PROFILE, path));
+        }
         Command::Trace(args) => {
             args.session.iter().for_each(|path| add(SESSION, path));
             profile(&args.profile).into_iter().for_each(|path| add(PROFILE, path));

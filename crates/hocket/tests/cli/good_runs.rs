@@ -12,7 +12,7 @@ fn help_names_every_command_and_the_exit_codes() {
     for word in ["demo", "machine", "bench", "play", "render", "report", "130 interrupted"] {
         assert!(ran.out.contains(word), "{word} is missing:\n{}", ran.out);
     }
-    for command in ["bench", "play", "render", "machine", "demo", "report"] {
+    for command in ["bench", "capacity", "play", "render", "machine", "demo", "report"] {
         assert!(run(&[command, "--help"]).out.contains("Example"), "{command}");
     }
 }

@@ -6,6 +6,7 @@ mod bad_input;
 mod check;
 mod good_runs;
 mod playing;
+mod capacity;
 mod session;
 mod lab;
 mod guests;

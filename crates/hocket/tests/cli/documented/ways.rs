@@ -162,6 +162,7 @@ fn shorter(command: &str) -> Option<String> {
         () if (is("hocket bench") || is("hocket demo")) && !has("--blocks") => {
             with(command, "--blocks", "20")
         }
+        () if is("hocket capacity") => with(&with(command, "--frames", "64"), "--time", "1s"),
         () if is("hocket doctor") && has("--seconds") => with(command, "--seconds", "1"),
         () if is("hocket tune") && !has("--check") && !has("--from-records") => {
             with(command, "--time", "10s")
@@ -305,7 +306,8 @@ fn arguments(command: &str) -> Vec<String> {
 /// Whether a command ended as a reader may expect.
 pub fn is_as_told(command: &str, ran: &Ran) -> bool {
     let has = |word: &str| command.contains(word);
-    let asks = ["--check", "--fail-if", "--baseline", "--max-misses", "plugin check"];
+    let asks =
+        ["--check", "--fail-if", "--baseline", "--max-misses", "--late-per-hour", "plugin check"];
     let asks = asks.into_iter().any(has);
     let compares = has("lab compare") || has("--baseline");
     match ran.code {
@@ -354,6 +356,7 @@ fn long_commands_are_run_with_less_time() {
         ("hocket lab run wake --time 10m", "hocket lab run wake --time 1s"),
         ("hocket lab run wake --full", "hocket lab run --time 1s wake"),
         ("hocket tune", "hocket tune --time 10s"),
+        ("hocket capacity a.toml --frames 32,64", "hocket capacity --time 1s a.toml --frames 64"),
         (
             "hocket lab run affinity --guest \"7zz b 1 -md18 -mmt2\" --time 10m",
             "hocket lab run --records guests.sqlite affinity --guest \"7zz i\" --time 1s",
