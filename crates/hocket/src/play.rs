@@ -116,7 +116,10 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     let priority = (args.priority > 0).then_some(args.priority);
     isolated::set_up(&args.isolate, opened.session(), (Pace::RealTime, frames, priority))?;
     watched::set_up(args.plugin_faults.into(), Pace::RealTime);
-    let wanted = takes::wanted(&args.take, opened.session())?;
+    let mut wanted = takes::wanted(&args.take, opened.session())?;
+    if args.number_takes {
+        takes::number(&mut wanted);
+    }
     check_files(args, &opened, &wanted)?;
     crate::bench::check_block(frames, opened.rate_hz())?;
     crate::notes::serial_workers(args.workers, &[args.schedule]);

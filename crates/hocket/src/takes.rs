@@ -1,5 +1,7 @@
 //! Takes: what strips put out and inputs bring while a session plays or is rendered, recorded as it sounds.
 
+mod numbers;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -15,6 +17,7 @@ use serde_json::{Value, json};
 use crate::cli::NamedFile;
 use crate::failure::Failure;
 use crate::files::{Files, Kind};
+use crate::output::note;
 
 /// How long the end of a command waits for the disk.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -87,6 +90,15 @@ pub(crate) fn unknown(asked: &str, name: &str, session: &Session) -> Failure {
 /// The longest name of a file on Linux, in bytes.
 const LONGEST_NAME: usize = 255;
 
+/// Gives the takes of a run that is not the first one a number that none has yet, the same to all of them, and says so.
+pub(crate) fn number(takes: &mut [Wanted]) {
+    if numbers::number(takes) {
+        for Wanted { asked, file, .. } in takes {
+            note(format_args!("{asked} is recorded to {}", file.display()));
+        }
+    }
+}
+
 /// Sees that every take can begin: a new file of a known format in a folder that can be written to.
 ///
 /// # Errors
@@ -133,7 +145,8 @@ fn in_the_way(path: &Path) -> Option<String> {
     let exists = |path: &Path| path.symlink_metadata().is_ok();
     match (exists(path), exists(&notes)) {
         (true, _) => Some(format!(
-            "{} exists, and a take never replaces a file; name another one, or remove it with its notes",
+            "{} exists, and a take never replaces a file; name another one, remove it with its notes, or give \
+             --number-takes to `hocket play`",
             path.display()
         )),
         (false, true) => Some(format!(
@@ -145,10 +158,13 @@ fn in_the_way(path: &Path) -> Option<String> {
     }
 }
 
+/// What the name of a take's notes has behind the take's own.
+const NOTES: &str = ".take.toml";
+
 /// The file beside a take that says what it is.
 fn manifest(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push(".take.toml");
+    name.push(NOTES);
     name.into()
 }
 

@@ -105,6 +105,10 @@ pub struct PlayArgs {
     /// return, and a new file, .wav (floats) or .flac (24 bits). May be given several times.
     #[arg(long, value_name = "STRIP=FILE")]
     pub take: Vec<NamedFile>,
+    /// Records to new files where takes of an earlier run are there: mix.wav, then mix-2.wav, mix-3.wav. All takes of a run
+    /// have the same number, also those of the session. Without it, Hocket refuses a take whose file exists.
+    #[arg(long)]
+    pub number_takes: bool,
     /// Gives a strip ports of its own beside the master's, behind its fader: the name of a track, group or return, or
     /// `groups` for every group. On ALSA these are the card's next channels. May be given several times.
     #[arg(long, value_name = "STRIP")]

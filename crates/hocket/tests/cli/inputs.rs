@@ -122,6 +122,39 @@ fn render_and_play_record_the_takes_of_a_session() {
     }
 }
 
+/// A service that starts again, with the takes of its session.
+#[test]
+fn runs_with_numbered_takes_begin_again_and_replace_nothing() {
+    let takes = "\n[[take]]\nfrom = \"master\"\nfile = \"mix.wav\"\n\
+                 [[take]]\nfrom = \"one\"\ntap = \"pre\"\nfile = \"pre.flac\"\n";
+    let (folder, file) = session(&format!("{SESSION}{takes}"));
+    let at = |name: &str| folder.path().join(name);
+    let play = ["play", &file, "--length", "0.2", "--number-takes"];
+    let begin_again = |number: &str| {
+        let ran = run(&play);
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        for name in [format!("mix{number}.wav"), format!("pre{number}.flac")] {
+            assert_eq!(hocket_media::decode(&at(&name)).unwrap().frames(), 8_820, "{name}");
+            assert!(at(&format!("{name}.take.toml")).exists(), "{name}");
+            assert!(ran.out.contains(&name), "{}", ran.out);
+            assert_eq!(ran.err.contains(&name), !number.is_empty(), "{}", ran.err);
+        }
+    };
+    begin_again("");
+    let first = std::fs::read(at("mix.wav")).unwrap();
+    begin_again("-2");
+    // Of one take the notes alone are there.
+    std::fs::write(at("pre-6.flac.take.toml"), "notes").unwrap();
+    begin_again("-7");
+    // What was deleted is not filled up: the newest run has the highest number.
+    for name in ["mix-2.wav", "mix-2.wav.take.toml", "pre-2.flac", "pre-2.flac.take.toml"] {
+        std::fs::remove_file(at(name)).unwrap();
+    }
+    begin_again("-8");
+    assert!(std::fs::read(at("mix.wav")).unwrap() == first, "an earlier take was replaced");
+    check_refused(&play[..4], 2, &["mix.wav exists", "--number-takes"]);
+}
+
 #[test]
 fn an_input_that_no_track_plays_is_recorded_and_shifts_no_other_take() {
     let takes = "[[input]]\nname = \"room\"\nchannels = 1\n[[take]]\ninput = \"room\"\nfile = \"room.wav\"\n\
