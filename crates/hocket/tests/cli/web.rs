@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::net::sockopt::set_socket_recv_buffer_size;
 use serde_json::{Value, json};
@@ -174,6 +174,28 @@ fn a_watcher_sees_the_run() {
         }
     }
     panic!("nobody says that the run has ended");
+}
+
+/// 30 a second are the most. How many there are depends on the machine, so that is printed alone.
+#[test]
+fn a_watcher_gets_each_update_that_was_sent_and_at_most_thirty_a_second() {
+    const UPDATES: u32 = 75;
+    let (_folder, file) = session(ENDLESS);
+    let run = Playing::start(&file, &[]);
+    let begun = Instant::now();
+    let mut watching = run.watch();
+    let played: Vec<f64> =
+        (0..UPDATES).map(|_| watching.await_event("now")["played_s"].as_f64().unwrap()).collect();
+    let took = begun.elapsed();
+    // The first one comes at once, and the second one may.
+    assert!(took >= Duration::from_nanos(1_000_000_000 / 30) * (UPDATES - 2), "{took:?}");
+    assert!(played.is_sorted(), "{played:?}");
+    let (result, _) = run.end();
+    let rest = std::iter::from_fn(|| watching.event()).filter(|(name, _)| name == "now").count();
+    let web = &result["web"];
+    assert_eq!(web["updates"].as_u64(), Some(u64::from(UPDATES) + rest as u64), "{web}");
+    let per_second = f64::from(UPDATES) / took.as_secs_f64();
+    println!("{per_second:.1} updates per second, {} skipped", web["updates_skipped"]);
 }
 
 #[test]
