@@ -52,6 +52,7 @@ has_pw_jack() { have pw-jack; }
 has_pkg_config() { have pkg-config; }
 has_jack_headers() { have pkg-config && pkg-config --exists jack; }
 has_asound() { compgen -G '/usr/lib/*/libasound.so.2' >/dev/null || compgen -G '/usr/lib*/libasound.so.2' >/dev/null; }
+has_asound_headers() { [ -e /usr/include/alsa/asoundlib.h ]; }
 has_setsid() { have setsid; }
 has_lilv() { compgen -G '/usr/lib/*/liblilv-0.so.0' >/dev/null || compgen -G '/usr/lib*/liblilv-0.so.0' >/dev/null; }
 has_mda() { [ -d /usr/lib/lv2/mda.lv2 ]; }
@@ -134,6 +135,7 @@ case "$level" in
     want pkg-config has_pkg_config "the example host of JACK is not built"
     want libjack-jackd2-dev has_jack_headers "the example host of JACK is not built"
     want libasound2 has_asound "nothing plays through ALSA"
+    want libasound2-dev has_asound_headers "no card of ALSA that the tests make runs empty, sleeps and is unplugged"
     want util-linux has_setsid "the dashboard is not tested on a terminal"
     want liblilv-0-0 has_lilv "no LV2 plug-in is run"
     want mda-lv2 has_mda "the LV2 plug-ins of mda are not run"

@@ -16,8 +16,12 @@ const LOOK_MS: i32 = 100;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long a card may take to come back after the system has slept.
 const WAKING: Duration = Duration::from_secs(30);
+/// How long it rests while a card is not awake yet.
+const NAP: Duration = Duration::from_millis(100);
 /// So many failures in a row to begin anew, without a period between, and the card is given up.
 const MOST_RESTARTS: u32 = 20;
+/// Behind the first of them it rests, each time so much longer: a second in all.
+const LONGER: Duration = Duration::from_millis(5);
 
 /// A card's two directions.
 pub(super) struct Card<'a> {
@@ -96,9 +100,11 @@ pub(super) struct Cycle<'a, O> {
     row: Vec<f32>,
     attribution: Attribution,
     xruns: u64,
-    /// Whether the last period was late: then an xrun is no further miss.
-    was_late: bool,
-    /// An xrun that the next period reports as skipped.
+    /// When the last period was due, and whether it was late.
+    last: Option<(u64, bool)>,
+    /// The card has run empty since then.
+    ran_empty: bool,
+    /// Periods without a block before the present one, until it reports them.
     skipped: u64,
     pace: Pace,
 }
@@ -138,7 +144,8 @@ impl<'a, O: BlockObserver> Cycle<'a, O> {
             row: vec![0.0; frames],
             attribution: Attribution::since(0),
             xruns: 0,
-            was_late: false,
+            last: None,
+            ran_empty: false,
             skipped: 0,
             pace,
             card,
@@ -176,11 +183,14 @@ impl<'a, O: BlockObserver> Cycle<'a, O> {
                 return Ok(End::Stopped);
             }
             if let Some(before) = trouble.take() {
+                std::thread::sleep(LONGER * restarts);
                 trouble = self.go_on_after(before, silence, stop)?;
                 restarts += 1;
                 if restarts > MOST_RESTARTS {
                     return Err("it does not begin anew".into());
                 }
+                // A card that slept for long has asked for nothing since it woke.
+                moved = Instant::now();
                 continue;
             }
             match self.next() {
@@ -209,25 +219,13 @@ impl<'a, O: BlockObserver> Cycle<'a, O> {
             Trouble::Gone(why) => return Err(why),
             Trouble::Xrun => {
                 self.xruns += 1;
-                self.skipped += u64::from(!self.was_late);
-                self.was_late = true;
+                self.ran_empty = true;
             }
-            Trouble::Suspended => self.await_resume(stop),
+            Trouble::Suspended => await_resume(|| self.card.playback.resume(), (WAKING, NAP), stop),
             // It takes less than it has room for.
             Trouble::Later => std::thread::sleep(Duration::from_millis(1)),
         }
         Ok(self.card.begin(silence).err())
-    }
-
-    /// A driver that cannot resume begins anew, as after an xrun.
-    fn await_resume(&mut self, stop: &AtomicBool) {
-        let begun = Instant::now();
-        while begun.elapsed() < WAKING && !stop.load(Relaxed) {
-            match self.card.playback.resume() {
-                Err(Trouble::Later) => std::thread::sleep(Duration::from_millis(LOOK_MS as u64)),
-                _ => return,
-            }
-        }
     }
 
     /// One period, if the card has room for one within a moment. Returns whether it had.
@@ -238,6 +236,10 @@ impl<'a, O: BlockObserver> Cycle<'a, O> {
         let called_ns = monotonic_ns();
         let begun_ns = called_ns - self.waited_ns()?.min(called_ns);
         self.read()?;
+        if std::mem::take(&mut self.ran_empty) {
+            let period_ns = self.ns(self.row.len() as u64);
+            self.skipped = lost_periods(self.last, begun_ns, period_ns);
+        }
         let (times, last_block, goes_on) = self.compute(begun_ns);
         self.note(&times, last_block, called_ns);
         self.write()?;
@@ -317,8 +319,8 @@ impl<'a, O: BlockObserver> Cycle<'a, O> {
 
     fn note(&mut self, times: &BlockTimes, last_block: u64, called_ns: u64) {
         self.observer.period(times);
-        self.was_late = times.is_late();
         let due_ns = times.signaled_ns;
+        self.last = Some((due_ns, times.is_late()));
         let took = Took {
             block: last_block,
             due_ns,
@@ -369,6 +371,32 @@ impl<'a, O: BlockObserver> Cycle<'a, O> {
         last.iter().for_each(|xrun| self.observer.xrun(xrun));
         (self.engine, self.observer, xruns)
     }
+}
+
+/// Wakes a card. A driver that cannot begins anew, as after an xrun. `most` and `rest`: how long it tries, and how long it
+/// rests between two attempts.
+fn await_resume(
+    mut resume: impl FnMut() -> Result<(), Trouble>,
+    (most, rest): (Duration, Duration),
+    stop: &AtomicBool,
+) {
+    let begun = Instant::now();
+    // Relaxed: the flag publishes nothing.
+    while begun.elapsed() < most && !stop.load(Relaxed) {
+        match resume() {
+            Err(Trouble::Later) => std::thread::sleep(rest),
+            _ => return,
+        }
+    }
+}
+
+/// Periods without a block, where a card ran empty and begins anew with a period that is due at `due_ns`. `last`: when the one
+/// before was due, and whether it was late: then that is its own miss, and no further one.
+fn lost_periods(last: Option<(u64, bool)>, due_ns: u64, period_ns: u64) -> u64 {
+    let Some((last_ns, was_late)) = last else { return 1 };
+    let period_ns = period_ns.max(1);
+    let passed = (due_ns.saturating_sub(last_ns) + period_ns / 2) / period_ns;
+    passed.saturating_sub(1).max(u64::from(!was_late))
 }
 
 /// What each channel of the card plays: the rows of all outputs in their order. A main output with one channel plays on
@@ -430,5 +458,36 @@ mod tests {
     #[test]
     fn a_main_output_with_one_channel_plays_on_both_sides() {
         assert_eq!(plays(&[bundle(1), bundle(1)], 3), [Some((0, 0)), Some((0, 0)), Some((1, 0))]);
+    }
+
+    #[test]
+    fn the_time_in_which_a_card_was_empty_counts_in_periods() {
+        let (in_time, late) = (Some((7_000, false)), Some((7_000, true)));
+        let lost = |last, after_ns: u64| lost_periods(last, 7_000 + after_ns, 1_000);
+        // The next period would have been due after 1000.
+        assert_eq!([900, 1_499, 2_499, 2_500, 9_000].map(|ns| lost(late, ns)), [0, 0, 1, 2, 8]);
+        assert_eq!([0, 1_499, 2_499, 2_500, 9_000].map(|ns| lost(in_time, ns)), [1, 1, 1, 2, 8]);
+        assert_eq!(lost(None, 9_000), 1, "before the first one");
+    }
+
+    /// How often a card is asked that answers so, and that for ever at the end.
+    fn asked(answers: &[Result<(), Trouble>], most: Duration, is_stopped: bool) -> usize {
+        let (mut asked, stop) = (0, AtomicBool::new(is_stopped));
+        let resume = || {
+            asked += 1;
+            answers[asked.min(answers.len()) - 1].clone()
+        };
+        await_resume(resume, (most, Duration::from_millis(1)), &stop);
+        asked
+    }
+
+    #[test]
+    fn a_card_that_is_not_awake_yet_is_asked_again_and_one_that_cannot_wake_is_not() {
+        let (later, gone) = (Err(Trouble::Later), Err(Trouble::Gone("no".into())));
+        assert_eq!(asked(&[later.clone(), later.clone(), Ok(())], WAKING, false), 3);
+        assert_eq!(asked(std::slice::from_ref(&gone), WAKING, false), 1);
+        assert_eq!(asked(std::slice::from_ref(&later), WAKING, true), 0, "the user ends it");
+        let bounded = asked(std::slice::from_ref(&later), Duration::from_millis(20), false);
+        assert!((1..=20).contains(&bounded), "{bounded}");
     }
 }

@@ -49,6 +49,9 @@ mod from_text;
 mod two_traces;
 mod counters;
 mod alsa;
+mod alsa_card;
+#[path = "../../../hocket-devices/tests/alsa_card/mod.rs"]
+mod sound_card;
 mod sentry;
 #[path = "../streamed/mod.rs"]
 mod streamed;
