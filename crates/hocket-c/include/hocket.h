@@ -2777,9 +2777,10 @@ hocket_status hocket_engine_set_schedule(const struct hocket_engine *engine,
                                          struct hocket_error **error);
 
 // Writes the measured costs of the session's or graph's chains to a file, for the next engine that plays it
-// (docs/embedding.md). It replaces an existing file.
+// (docs/embedding.md). It replaces an existing file when all is on the disk. If that fails, the existing file stays
+// as it was. A link stays a link. A pipe or a device is written to.
 //
-// Thread: any but the leader. Cost: a lock among control threads, allocates; writes a file.
+// Thread: any but the leader. Cost: a lock among control threads, allocates; writes a file and waits for the disk.
 //
 // # Safety
 // P, H.

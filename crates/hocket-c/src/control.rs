@@ -5,6 +5,7 @@ use std::path::Path;
 use std::ptr::null;
 
 use hocket_engine::Contained as EngineContained;
+use hocket_files::write_text;
 
 use crate::border::{c_text, done, quiet, seen, text};
 use crate::engine::Engine;
@@ -408,9 +409,10 @@ pub unsafe extern "C" fn hocket_engine_set_schedule(
 }
 
 /// Writes the measured costs of the session's or graph's chains to a file, for the next engine that plays it
-/// (docs/embedding.md). It replaces an existing file.
+/// (docs/embedding.md). It replaces an existing file when all is on the disk. If that fails, the existing file stays
+/// as it was. A link stays a link. A pipe or a device is written to.
 ///
-/// Thread: any but the leader. Cost: a lock among control threads, allocates; writes a file.
+/// Thread: any but the leader. Cost: a lock among control threads, allocates; writes a file and waits for the disk.
 ///
 /// # Safety
 /// P, H.
@@ -427,23 +429,12 @@ pub unsafe extern "C" fn hocket_engine_save_costs(
             let model = hocket_machine::facts::read().cpu_model;
             let model = model.value().map_or("a processor without a name", |model| model);
             let table = engine.control.cost_table(model);
-            let unwritten = |error| Failure::not_possible(format!("{path}: {error}"));
-            replace(Path::new(path), &hocket_session::costs_text(&table)).map_err(unwritten)
+            let unwritten = |error| {
+                Failure::not_possible(format!("{path}: not written: {error}; name another file"))
+            };
+            write_text(Path::new(path), &hocket_session::costs_text(&table)).map_err(unwritten)
         })
     }
-}
-
-/// Writes another file and renames it, so that nobody reads half a table.
-fn replace(path: &Path, text: &str) -> std::io::Result<()> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(format!(".{}.part", std::process::id()));
-    let beside = Path::new(&beside);
-    let written = std::fs::write(beside, text).and_then(|()| std::fs::rename(beside, path));
-    if written.is_err() {
-        // Removes what a failed attempt left, if anything.
-        let _ = std::fs::remove_file(beside);
-    }
-    written
 }
 
 /// How many chains of a session or graph a cost table covers.

@@ -1,11 +1,11 @@
 //! Files in and out: read with a bound, written whole or not at all.
 //!
 //! [`read_text`] reads a file that is text by its nature and stops at a limit, whatever the file is: a device, a pipe
-//! or standard input. [`OutputFile`] writes beside its place and takes the name when it is complete. A part that a
-//! killed process left is recognised by its free lock: [`remove_dead_parts`] removes those of one file,
-//! [`dead_parts_in`] finds those of a folder. [`rename_new`] gives a file a name that nobody has. [`expect_present`] keeps
-//! an output from replacing a file that came later. [`ScratchFolder`] is the same as a part for a folder that is needed for
-//! a while.
+//! or standard input. [`OutputFile`] writes beside its place and takes the name when it is complete. [`write_text`] does so
+//! with a text. A part that a killed process left is recognised by its free lock: [`remove_dead_parts`] removes those of one
+//! file, [`dead_parts_in`] finds those of a folder. [`rename_new`] gives a file a name that nobody has. [`expect_present`]
+//! keeps an output from replacing a file that came later. [`ScratchFolder`] is the same as a part for a folder that is
+//! needed for a while.
 //!
 //! [`StandardOutput`] is where results go, also where plug-ins print.
 //!
@@ -23,7 +23,7 @@ mod scratch;
 pub use expected::{Displaced, expect_anything, expect_present};
 pub use links::target_of;
 pub use name::rename_new;
-pub use output::{DeadPart, OutputFile, dead_parts_in, remove_dead_parts};
+pub use output::{DeadPart, OutputFile, dead_parts_in, remove_dead_parts, write_text};
 pub use read::{ReadError, is_standard_input, read_bytes, read_text};
 pub use scratch::{ScratchFolder, remove_dead_folders};
 pub use standard_output::{StandardOutput, is_standard_output};

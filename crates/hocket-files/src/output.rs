@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{DirEntry, File, OpenOptions};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -112,6 +112,18 @@ impl OutputFile {
         self.part = None;
         Ok(())
     }
+}
+
+/// Writes a text that appears whole or not at all, as [`OutputFile`] does.
+///
+/// Thread: control. Cost: O(bytes), waits for the disk.
+///
+/// # Errors
+/// As [`OutputFile::create`] and [`OutputFile::commit`], or the disk is full: what had the name stays.
+pub fn write_text(path: &Path, text: &str) -> io::Result<()> {
+    let mut output = OutputFile::create(path)?;
+    output.file().write_all(text.as_bytes())?;
+    output.commit()
 }
 
 impl Drop for OutputFile {
@@ -341,12 +353,6 @@ mod tests {
         assert!(dead_parts_in(&at("none")).is_empty());
     }
 
-    fn written(path: &Path, text: &str) -> io::Result<()> {
-        let mut file = OutputFile::create(path)?;
-        file.file().write_all(text.as_bytes())?;
-        file.commit()
-    }
-
     #[test]
     fn only_what_was_seen_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
@@ -354,22 +360,22 @@ mod tests {
         let text = |name: &str| std::fs::read_to_string(at(name)).unwrap();
         let target = at("out.wav");
         expect_present(&target);
-        written(&target, "first").unwrap();
+        write_text(&target, "first").unwrap();
         // What this process wrote itself it may write again.
-        written(&target, "second").unwrap();
+        write_text(&target, "second").unwrap();
         assert_eq!(text("out.wav"), "second");
         let late = OutputFile::create(&target).unwrap();
         std::fs::write(&target, "longer, and theirs").unwrap();
         let error = late.commit().unwrap_err();
         let kept = &Displaced::of(&error).unwrap().kept;
         assert_eq!(kept.file_name().unwrap(), "out-new.wav");
-        assert!(Displaced::of(&written(&target, "third").unwrap_err()).is_some());
+        assert!(Displaced::of(&write_text(&target, "third").unwrap_err()).is_some());
         assert_eq!(
             (text("out.wav"), text("out-new-2.wav")),
             ("longer, and theirs".into(), "third".into())
         );
         crate::expect_anything(&target);
-        written(&target, "fourth").unwrap();
+        write_text(&target, "fourth").unwrap();
         assert_eq!(text("out.wav"), "fourth");
         let new = at("new");
         expect_present(&new);
@@ -385,7 +391,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let link = folder.path().join("link");
         std::os::unix::fs::symlink("target", &link).unwrap();
-        written(&link, "text").unwrap();
+        write_text(&link, "text").unwrap();
         assert!(link.symlink_metadata().unwrap().is_symlink());
         assert_eq!(std::fs::read_to_string(folder.path().join("target")).unwrap(), "text");
     }

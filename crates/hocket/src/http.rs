@@ -1,15 +1,15 @@
 //! From bytes to a request, and from an answer to bytes: the little of HTTP/1.1 that pages for a browser on this computer
-//! need. Pure functions of the bytes: nothing here knows what is served, and no bytes make it panic. [`connections`] has the
+//! need. Pure functions of the bytes: nothing here knows what is served, and no bytes make it panic. `connections` has the
 //! sockets, [`own_pages`] tells a request of the user from one of another site.
 
 pub(crate) mod connection;
 pub(crate) mod connections;
-pub(crate) mod own_pages;
+pub mod own_pages;
 
 /// The largest head of a request, in bytes: browsers send some hundred.
-pub(crate) const LARGEST_HEAD: usize = 8 << 10;
+pub const LARGEST_HEAD: usize = 8 << 10;
 /// The largest body of a request, in bytes: a command has one or two values.
-pub(crate) const LARGEST_BODY: usize = 1 << 10;
+pub const LARGEST_BODY: usize = 1 << 10;
 
 /// Headers that would mean two things if they came twice.
 const ONCE: [&str; 6] =
@@ -17,17 +17,20 @@ const ONCE: [&str; 6] =
 
 /// A request that is complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Request {
-    pub(crate) method: String,
-    pub(crate) target: String,
+pub struct Request {
+    /// Such as `GET`: letters alone.
+    pub method: String,
+    /// It begins with `/`, as it was sent: nothing in it is decoded.
+    pub target: String,
     /// Names in lower case.
     headers: Vec<(String, String)>,
-    pub(crate) body: Vec<u8>,
+    /// [`LARGEST_BODY`] bytes at most.
+    pub body: Vec<u8>,
 }
 
 impl Request {
-    /// `name`: in lower case.
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+    /// The value of a header: the first, where it came several times. `name`: in lower case.
+    pub fn header(&self, name: &str) -> Option<&str> {
         header(&self.headers, name)
     }
 }
@@ -38,20 +41,25 @@ fn header<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
 
 /// Why a request gets no answer of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Refused {
-    pub(crate) status: Status,
-    pub(crate) why: &'static str,
+pub struct Refused {
+    /// For programs.
+    pub status: Status,
+    /// For people.
+    pub why: &'static str,
 }
 
 pub(crate) const fn refused(status: Status, why: &'static str) -> Refused {
     Refused { status, why }
 }
 
-/// What the bytes of a connection ask for. `None`: there is more to come.
+/// What the bytes of a connection ask for. `None`: there is more to come. Once they ask for something or are refused, more
+/// bytes change nothing.
+///
+/// Thread: any. Cost: O(bytes), allocates.
 ///
 /// # Errors
 /// They are no request, or one that is too large.
-pub(crate) fn read(bytes: &[u8]) -> Result<Option<Request>, Refused> {
+pub fn read(bytes: &[u8]) -> Result<Option<Request>, Refused> {
     let most = bytes.len().min(LARGEST_HEAD);
     let Some(end) = bytes[..most].windows(4).position(|four| four == b"\r\n\r\n") else {
         let too_large = refused(Status::LargeHead, "the head of the request is too large");
@@ -118,19 +126,26 @@ fn length(text: &str) -> Option<u64> {
 
 /// How a request was answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Status {
+pub enum Status {
+    /// What was asked for is there, or was done.
     Done,
+    /// The request is none, or its values make no sense.
     Malformed,
     /// A token that is missing or wrong.
     NoToken,
+    /// It comes from another site, or nobody may do this.
     Forbidden,
+    /// Nothing has this address.
     NotFound,
     /// The methods that are known.
     BadMethod(&'static str),
     /// The run cannot do it.
     NotPossible,
+    /// More than [`LARGEST_BODY`].
     LargeBody,
+    /// More than [`LARGEST_HEAD`].
     LargeHead,
+    /// There are too many others.
     Busy,
 }
 
@@ -153,7 +168,7 @@ impl Status {
 
 /// What goes back, after which the connection ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Answer {
+pub struct Answer {
     status: Status,
     kind: &'static str,
     /// Lines of further headers.
@@ -168,7 +183,8 @@ const ALWAYS: &str = "Connection: close\r\nCache-Control: no-store\r\nX-Content-
     Referrer-Policy: no-referrer\r\nX-Frame-Options: DENY\r\nCross-Origin-Resource-Policy: same-origin\r\n";
 
 impl Answer {
-    pub(crate) fn text(status: Status, text: &str) -> Answer {
+    /// A line of text.
+    pub fn text(status: Status, text: &str) -> Answer {
         let more = match status {
             Status::NoToken => "WWW-Authenticate: Bearer\r\n".into(),
             Status::BadMethod(allowed) => format!("Allow: {allowed}\r\n"),
@@ -212,7 +228,8 @@ impl Answer {
         }
     }
 
-    pub(crate) fn bytes(&self) -> Vec<u8> {
+    /// As it is sent.
+    pub fn bytes(&self) -> Vec<u8> {
         let Answer { status, kind, more, body, is_head } = self;
         let head = format!(
             "HTTP/1.1 {}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n{ALWAYS}{more}\r\n",

@@ -269,6 +269,7 @@ pub const CRATES: &[CrateRule] = &[
         name: "hocket-c",
         workspace: &[
             "hocket-machine",
+            "hocket-files",
             "hocket-session",
             "hocket-media",
             "hocket-disk",

@@ -22,6 +22,7 @@ use hocket_c::strip_edit::*;
 use hocket_c::track_edit::*;
 
 mod automation;
+mod costs;
 mod events;
 mod follow;
 mod host;

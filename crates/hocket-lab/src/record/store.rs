@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use hocket_files::{OutputFile, read_text};
+use hocket_files::{OutputFile, read_text, write_text};
 use serde::{Deserialize, Serialize};
 use serde_json::Serializer;
 use serde_json::error::Category;
@@ -177,8 +177,7 @@ impl BenchRecord {
 /// [`RecordError::Write`].
 pub fn write_text_atomic(path: impl AsRef<Path>, text: &str) -> Result<(), RecordError> {
     let path = path.as_ref();
-    replace(path, |writer| writer.write_all(text.as_bytes()))
-        .map_err(|cause| RecordError::Write { path: path.to_path_buf(), cause })
+    write_text(path, text).map_err(|cause| RecordError::Write { path: path.to_path_buf(), cause })
 }
 
 /// Fills a file that takes its name when it is complete.

@@ -28,6 +28,8 @@ pub(crate) struct Connection {
     /// Of the output.
     sent: usize,
     state: State,
+    /// When the state began.
+    begun: Instant,
     /// When the state began, something was last taken, or a watcher got an update.
     since: Instant,
 }
@@ -60,8 +62,8 @@ impl Connection {
         // An update is small and wants to arrive.
         let _ = stream.set_nodelay(true);
         let (input, output) = (Vec::new(), Vec::new());
-        let (state, since) = (State::Reads, Instant::now());
-        Some(Connection { stream, from, input, output, sent: 0, state, since })
+        let (state, now) = (State::Reads, Instant::now());
+        Some(Connection { stream, from, input, output, sent: 0, state, begun: now, since: now })
     }
 
     pub(crate) fn from(&self) -> SocketAddr {
@@ -76,6 +78,11 @@ impl Connection {
     /// Whether all of its answer was sent.
     pub(crate) fn is_answered(&self) -> bool {
         matches!(self.state, State::Drains(_))
+    }
+
+    /// Whether its answer has been under way for so long that another may have its place.
+    pub(crate) fn is_slow(&self, now: Instant) -> bool {
+        self.state == State::Answers && now.saturating_duration_since(self.begun) > PATIENCE
     }
 
     pub(crate) fn is_watching(&self) -> bool {
@@ -112,7 +119,9 @@ impl Connection {
     }
 
     fn go_on(&mut self, state: State) {
-        (self.state, self.since) = (state, Instant::now());
+        self.state = state;
+        self.begun = Instant::now();
+        self.since = self.begun;
     }
 
     /// Takes what has come.
@@ -218,6 +227,14 @@ impl Connection {
             let _ = self.stream.shutdown(std::net::Shutdown::Write);
             self.go_on(State::Drains(0));
         }
+    }
+}
+
+#[cfg(test)]
+impl Connection {
+    /// As if its state had begun long before.
+    pub(super) fn grow_old(&mut self) {
+        self.begun = self.begun.checked_sub(2 * PATIENCE).unwrap();
     }
 }
 

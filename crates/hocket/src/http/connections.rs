@@ -53,13 +53,16 @@ impl Connections {
         0
     }
 
-    /// Where there is no room, one makes room that has its answer, or else the first that has asked for nothing yet.
+    /// Where there is no room, one makes room that has its answer, or else the first that has asked for nothing yet, or else
+    /// the first that takes its answer slowly: those who dawdle together keep nobody out.
     fn welcome(&mut self, newcomer: Option<Connection>) {
         let Some(mut newcomer) = newcomer else { return };
         if self.all.len() >= MOST {
             let answered = self.all.iter().position(Connection::is_answered);
             let reading = || self.all.iter().position(Connection::is_reading);
-            match answered.or_else(reading) {
+            let now = Instant::now();
+            let slow = || self.all.iter().position(|it| it.is_slow(now));
+            match answered.or_else(reading).or_else(slow) {
                 Some(idle) => drop(self.all.remove(idle)),
                 None => newcomer.answer(&Answer::text(Status::Busy, "too many browsers at once")),
             }
@@ -74,5 +77,61 @@ impl Connections {
     pub(crate) fn send(&mut self, now: Instant) {
         self.all.iter_mut().for_each(Connection::send);
         self.all.retain(|connection| !connection.is_over(now));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{SocketAddr, TcpStream};
+
+    use super::*;
+
+    fn connections() -> Connections {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        Connections::new(listener)
+    }
+
+    /// Somebody who has come.
+    fn come(to: &mut Connections) -> TcpStream {
+        let stream = TcpStream::connect(to.listener.local_addr().unwrap()).unwrap();
+        // The system has it when `connect` returns.
+        assert_eq!(to.take(1), 0);
+        stream
+    }
+
+    /// Who is there.
+    fn ports(of: &Connections) -> Vec<u16> {
+        of.all.iter().map(Connection::from).map(|from: SocketAddr| from.port()).collect()
+    }
+
+    #[test]
+    fn those_who_take_their_answers_slowly_keep_nobody_out() {
+        let mut connections = connections();
+        let mut browsers = Vec::new();
+        for _ in 0..MOST {
+            browsers.push(come(&mut connections));
+            // Nothing is sent here, so nobody has taken anything.
+            connections.all.last_mut().unwrap().answer(&Answer::text(Status::Done, "page"));
+        }
+        let before = ports(&connections);
+        let refused = come(&mut connections);
+        assert_eq!(ports(&connections)[..MOST], before, "each has its time");
+        assert!(!connections.all[MOST].is_reading(), "it is told that there is no room");
+        connections.all.truncate(MOST);
+        for slow in [5, 20] {
+            connections.all[slow].grow_old();
+        }
+        for left in [5, 20 - 1] {
+            let mut expected = ports(&connections);
+            expected.remove(left);
+            browsers.push(come(&mut connections));
+            expected.push(browsers.last().unwrap().local_addr().unwrap().port());
+            assert_eq!(ports(&connections), expected);
+            let newest = connections.all.last_mut().unwrap();
+            assert!(newest.is_reading());
+            newest.answer(&Answer::text(Status::Done, "page"));
+        }
+        drop((browsers, refused));
     }
 }

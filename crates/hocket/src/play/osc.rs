@@ -129,13 +129,13 @@ impl Heard {
 
     /// Counts, and names the first one of its kind.
     fn refuse(&mut self, refusal: &Refusal, from: SocketAddr) {
-        let (kind, what) = match refusal {
-            Refusal::Malformed(why) => (0, format!("a packet is no OSC: {why}")),
-            Refusal::Unknown(addr) => (1, format!("there is nothing at '{addr}'")),
-            Refusal::NotPossible(addr, why) => (2, format!("{addr}: {why}")),
+        let kind = match refusal {
+            Refusal::Malformed(_) => 0,
+            Refusal::Unknown(_) => 1,
+            Refusal::NotPossible(..) | Refusal::IsAnswer(_) => 2,
         };
         self.refused[kind] += 1;
-        let what = foreign::plain(&what);
+        let what = foreign::plain(&refusal.text());
         match self.refused[kind] {
             1 => tell(format_args!(
                 "warning: OSC from {from}: {what} (further ones of this kind are counted)"

@@ -78,9 +78,13 @@ impl Playing {
                 Ok(length) => {
                     let (_, packet) = rosc::decoder::decode_udp(&bytes[..length]).unwrap();
                     let OscPacket::Message(message) = packet else { panic!("{packet:?}") };
+                    if message.addr != addr {
+                        // The answer to an earlier question, which came late.
+                        continue;
+                    }
                     let [done, text] = <[OscType; 2]>::try_from(message.args).unwrap();
                     let (done, text) = (done.int().unwrap(), text.string().unwrap());
-                    if message.addr == addr && !text.contains("no costs have been measured") {
+                    if !text.contains("no costs have been measured") {
                         return (done, text);
                     }
                     std::thread::sleep(Duration::from_millis(100));
@@ -317,6 +321,30 @@ fn a_burst_of_rubbish_is_counted_and_named_once() {
     let named = messages.lines().filter(|line| line.contains("a packet is no OSC"));
     assert_eq!(named.count(), 1, "{messages}");
     assert!(messages.matches("warning: OSC").count() <= 3, "{messages}");
+}
+
+/// Two runs that took each other's answers for questions would never stop, once a packet with a forged sender came.
+#[test]
+fn an_answer_is_not_answered() {
+    let (_folder, file) = session(ENDLESS);
+    let run = Playing::start(&file, &[]);
+    let (add, args) = ("/strip/one/effect/add", [OscType::Int(1)]);
+    let status = run.status();
+    let other = UdpSocket::bind("127.0.0.1:0").unwrap();
+    other.connect(run.socket.peer_addr().unwrap()).unwrap();
+    other.set_nonblocking(true).unwrap();
+    for (addr, args) in [("/status", status), (add, vec![OscType::Int(0), text("no effect")])] {
+        let message = OscPacket::Message(OscMessage { addr: addr.into(), args });
+        other.send(&rosc::encoder::encode(&message).unwrap()).unwrap();
+    }
+    // What comes behind them is answered, so they would have been.
+    let (done, said) = run.ask(add, &args);
+    assert!(done == 0 && said.starts_with("give the kind of an effect"), "{said}");
+    let nothing = other.recv(&mut [0; 2048]).unwrap_err();
+    assert_eq!(nothing.kind(), std::io::ErrorKind::WouldBlock);
+    let (result, messages) = run.quit();
+    assert!(result["osc"]["not_possible"].as_u64().unwrap() >= 3, "{}", result["osc"]);
+    assert!(messages.contains("/status: this is the answer of another run"), "{messages}");
 }
 
 #[test]

@@ -12,11 +12,14 @@ use hocket_engine::{SiblingPolicy, Spans};
 
 use crate::cli::{Position, ScheduleArg, WaitArg};
 
-/// The largest packet that is read, in bytes: more than a network passes in one piece. It bounds how deep bundles and
-/// arrays can be nested, too: their reader calls itself.
+/// The largest packet that is read, in bytes: more than a network passes in one piece. It bounds how deep arrays can be
+/// nested, too.
 pub(super) const LARGEST: usize = 2048;
 /// Bundles in bundles that are followed.
 const DEEPEST: usize = 8;
+/// How a bundle begins; a time tag follows.
+const BUNDLE: &[u8] = b"#bundle\0";
+const TIME_TAG_BYTES: usize = 8;
 
 /// What a message asks for.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,46 +54,97 @@ pub(in crate::play) enum Refusal {
     Unknown(String),
     /// The address is known, its arguments are not possible, or the run cannot do it. Address and reason.
     NotPossible(String, String),
+    /// What another run answers from this address. It gets no answer, or two runs would answer each other for ever.
+    IsAnswer(String),
+}
+
+impl Refusal {
+    /// For people; it may hold what came, as it came.
+    pub(super) fn text(&self) -> String {
+        match self {
+            Refusal::Malformed(why) => format!("a packet is no OSC: {why}"),
+            Refusal::Unknown(addr) => format!("there is nothing at '{addr}'"),
+            Refusal::NotPossible(addr, why) => format!("{addr}: {why}"),
+            Refusal::IsAnswer(addr) => format!("{addr}: this is the answer of another run"),
+        }
+    }
 }
 
 /// What a message asks for, with its address.
 pub(super) type Asked = Result<(String, Request), Refusal>;
 
 /// What a packet asks for, in its order: a message, or a bundle of messages. A packet that is cut short or has something
-/// behind it is refused as a whole.
+/// behind it, at any depth, is refused as a whole.
 pub(super) fn requests(packet: &[u8]) -> Vec<Asked> {
-    let mut all = Vec::new();
-    match decoded(packet) {
-        Ok(packet) => collect(packet, 0, &mut all),
-        Err(why) => all.push(Err(Refusal::Malformed(why))),
+    let mut messages = Vec::new();
+    match collect(packet, &mut messages) {
+        Ok(()) => messages
+            .into_iter()
+            .map(|message| request(&message).map(|request| (message.addr, request)))
+            .collect(),
+        Err(why) => vec![Err(Refusal::Malformed(why))],
     }
-    all
 }
 
-fn decoded(packet: &[u8]) -> Result<OscPacket, String> {
-    if packet.len() > LARGEST {
-        return Err(format!("it has more than {LARGEST} bytes"));
+/// What a packet asks for, each with its address and in words, or why it is not obeyed: for those who have nothing but
+/// bytes, such as fuzzers. The words are of no format. `hocket play --osc` reads its packets in the same way.
+///
+/// Thread: any. Cost: O(bytes), allocates.
+pub fn asked_by_osc(packet: &[u8]) -> Vec<Result<String, String>> {
+    let in_words = |asked: Asked| match asked {
+        Ok((addr, request)) => Ok(format!("{addr}: {request:?}")),
+        Err(refusal) => Err(refusal.text()),
+    };
+    requests(packet).into_iter().map(in_words).collect()
+}
+
+fn collect(packet: &[u8], messages: &mut Vec<OscMessage>) -> Result<(), String> {
+    match packet.len() > LARGEST {
+        true => Err(format!("it has more than {LARGEST} bytes")),
+        false => collect_at(0, packet, messages),
     }
-    match rosc::decoder::decode_udp(packet) {
-        Ok(([], packet)) => Ok(packet),
+}
+
+/// Bundles are taken apart here, because rosc forgets what is behind the last whole element of an inner one. Time tags are
+/// not looked at: everything is obeyed when it comes.
+fn collect_at(depth: usize, packet: &[u8], messages: &mut Vec<OscMessage>) -> Result<(), String> {
+    let Some(bundle) = packet.strip_prefix(BUNDLE) else {
+        messages.push(message(packet)?);
+        return Ok(());
+    };
+    if depth == DEEPEST {
+        return Err(format!("its bundles are nested more than {DEEPEST} deep"));
+    }
+    let mut rest = bundle.get(TIME_TAG_BYTES..).ok_or("a bundle ends in its time tag")?;
+    while !rest.is_empty() {
+        let (element, behind) = element(rest)?;
+        collect_at(depth + 1, element, messages)?;
+        rest = behind;
+    }
+    Ok(())
+}
+
+/// The first element of a bundle, and what is behind it.
+fn element(bytes: &[u8]) -> Result<(&[u8], &[u8]), &'static str> {
+    let (size, rest) =
+        bytes.split_first_chunk().ok_or("a bundle ends in the size of an element")?;
+    let size = u32::from_be_bytes(*size);
+    if size % 4 != 0 {
+        return Err("an element of a bundle has a size that is no multiple of four");
+    }
+    let size = usize::try_from(size).map_err(|_| "an element of a bundle is too large")?;
+    rest.split_at_checked(size).ok_or("an element of a bundle is cut short")
+}
+
+fn message(bytes: &[u8]) -> Result<OscMessage, String> {
+    match rosc::decoder::decode_udp(bytes) {
+        Ok(([], OscPacket::Message(message))) => Ok(message),
+        // A bundle begins otherwise, and was taken apart before.
+        Ok(([], OscPacket::Bundle(_))) => {
+            Err("it begins neither as a message nor as a bundle".into())
+        }
         Ok((rest, _)) => Err(format!("its last {} bytes belong to no message", rest.len())),
         Err(error) => Err(error.to_string()),
-    }
-}
-
-/// Time tags are not looked at: everything is obeyed when it comes.
-fn collect(packet: OscPacket, depth: usize, all: &mut Vec<Asked>) {
-    match packet {
-        OscPacket::Message(message) => {
-            all.push(request(&message).map(|request| (message.addr, request)))
-        }
-        OscPacket::Bundle(_) if depth == DEEPEST => {
-            let why = format!("its bundles are nested more than {DEEPEST} deep");
-            all.push(Err(Refusal::Malformed(why)));
-        }
-        OscPacket::Bundle(bundle) => {
-            bundle.content.into_iter().for_each(|packet| collect(packet, depth + 1, all));
-        }
     }
 }
 
@@ -98,6 +152,9 @@ fn collect(packet: OscPacket, depth: usize, all: &mut Vec<Asked>) {
 pub(in crate::play) fn request(message: &OscMessage) -> Result<Request, Refusal> {
     let OscMessage { addr, args } = message;
     let refused = |why: &str| Refusal::NotPossible(addr.clone(), why.into());
+    if is_answer(addr, args) {
+        return Err(Refusal::IsAnswer(addr.clone()));
+    }
     match addr.as_str() {
         "/play" => Ok(Request::Play),
         "/stop" => Ok(Request::Stop),
@@ -186,6 +243,15 @@ fn strip(addr: &str, args: &[OscType]) -> Option<Result<Request, Refusal>> {
     let name = decoded_name(name).ok_or_else(|| refused("its name is no text"));
     let change = change.map_err(refused);
     Some(name.and_then(|name| Ok(Request::Strip(name, change?))))
+}
+
+/// Whether it is what a run says at an address that it answers at.
+fn is_answer(addr: &str, args: &[OscType]) -> bool {
+    match args {
+        [OscType::Double(_), OscType::String(_), ..] => addr == "/status",
+        [OscType::Int(_), OscType::String(_)] => is_answered(addr),
+        _ => false,
+    }
 }
 
 /// Whether each message to this address is answered there.

@@ -62,6 +62,11 @@ mod tests {
         for host in ["", "x", "evil.example:4625", "127.0.0.1.evil.example", "localhost.evil:1"] {
             assert!(!is_ours(host, false) && !is_ours(host, true), "{host}");
         }
+        for host in
+            ["::1", "::1:4625", "[127.0.0.1]", "[::1", "[localhost]", "localhost.:1", "1:2:3"]
+        {
+            assert!(!is_ours(host, false) && !is_ours(host, true), "{host}");
+        }
         assert!(access(true).check(&request("Accept: x")).is_err());
     }
 

@@ -19,13 +19,7 @@ pub(super) fn obey(
     steering: &Steering<'_>,
     strips: &Strips,
 ) -> Result<String, (Status, String)> {
-    let args = values(&asked.body).map_err(|why| (Status::Malformed, why.to_owned()))?;
-    let message = OscMessage { addr: asked.target.clone(), args };
-    let command = request(&message).map_err(|refusal| match refusal {
-        Refusal::Malformed(why) | Refusal::NotPossible(_, why) => (Status::Malformed, why),
-        Refusal::Unknown(addr) => (Status::NotFound, format!("there is nothing at '{addr}'")),
-    })?;
-    let done = match command {
+    let done = match command(asked)? {
         Command::Play => steering.play(),
         Command::Stop => steering.stop(),
         Command::Locate(position) => steering.locate_to(position),
@@ -45,6 +39,26 @@ pub(super) fn obey(
         }
     };
     done.map_err(|why| (Status::NotPossible, why))
+}
+
+/// What a request asks for, in words, or why it does not: for those who have nothing but bytes, such as fuzzers. The words
+/// are of no format. Pages do the part of it that concerns the song and its strips.
+///
+/// Thread: any. Cost: O(bytes), allocates.
+///
+/// # Errors
+/// How it is answered, and why.
+pub fn asked_by_page(asked: &Request) -> Result<String, (Status, String)> {
+    command(asked).map(|command| format!("{command:?}"))
+}
+
+fn command(asked: &Request) -> Result<Command, (Status, String)> {
+    let args = values(&asked.body).map_err(|why| (Status::Malformed, why.to_owned()))?;
+    let message = OscMessage { addr: asked.target.clone(), args };
+    request(&message).map_err(|refusal| match refusal {
+        Refusal::Malformed(why) | Refusal::NotPossible(_, why) => (Status::Malformed, why),
+        Refusal::Unknown(_) | Refusal::IsAnswer(_) => (Status::NotFound, refusal.text()),
+    })
 }
 
 /// The values of a body: a list, one value alone, or none. `null` is minus infinity, which JSON lacks.

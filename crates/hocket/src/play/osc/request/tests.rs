@@ -108,6 +108,57 @@ fn bundles_keep_their_order_and_a_damaged_one_is_refused_as_a_whole() {
 }
 
 #[test]
+fn what_is_behind_the_last_element_is_refused_at_any_depth() {
+    let framed = |elements: &[&[u8]]| {
+        let mut bytes = b"#bundle\0\0\0\0\0\0\0\0\x01".to_vec();
+        for element in elements {
+            bytes.extend((element.len() as u32).to_be_bytes());
+            bytes.extend(*element);
+        }
+        bytes
+    };
+    let play: &[u8] = b"/play\0\0\0,\0\0\0";
+    let wrap = |inner: &[u8]| requests_of(&framed(&[play, inner]));
+    assert_eq!(wrap(&framed(&[play])), [Ok(Request::Play), Ok(Request::Play)]);
+    let more = |bytes: &[u8], more: &[u8]| [bytes, more].concat();
+    for inner in [
+        // A message with four bytes too many.
+        more(play, &[0; 4]),
+        // A size without its element, one that is too large, one that overflows, and half a size.
+        more(&framed(&[play]), &[0, 0, 0, 12]),
+        more(&framed(&[play]), &more(&[0, 0, 0, 16], play)),
+        more(&framed(&[play]), &more(&[255, 255, 255, 252], play)),
+        more(&framed(&[play]), &[0, 0]),
+        // No element is empty or ends between two words.
+        more(&framed(&[play]), &[0; 4]),
+        more(&framed(&[play]), b"\0\0\0\x0d/play\0\0\0,\0\0\0\0\0\0\0"),
+        // A second message of rubbish.
+        framed(&[play, b"play"]),
+        b"#bundle\0\0\0\0\0".to_vec(),
+    ] {
+        let asked = wrap(&inner);
+        assert!(matches!(&asked[..], [Err(Refusal::Malformed(_))]), "{inner:?}: {asked:?}");
+    }
+}
+
+#[test]
+fn answers_of_another_run_are_no_requests() {
+    use OscType::{Double, Float, Int, String as Text};
+    let text = || Text("1.1.000".into());
+    let status = vec![Double(0.0), text(), Int(1), Float(0.5), Int(0), text(), text(), text()];
+    for (addr, args) in [
+        ("/status", status),
+        ("/strip/a/effect/add", vec![Int(0), Text("give the kind of an effect".into())]),
+        ("/strip/a/effect/remove", vec![Int(1), Text("removed eq".into())]),
+    ] {
+        let refused = Err(Refusal::IsAnswer(addr.into()));
+        assert_eq!(read(&message(addr, args)), [refused]);
+    }
+    // Whoever asks may send what a button sends.
+    check("/status", vec![Float(1.0)], Request::Status);
+}
+
+#[test]
 fn depth_and_size_have_bounds() {
     let nested = |depth| (0..depth).fold(message("/play", vec![]), |inner, _| bundle(vec![inner]));
     assert_eq!(read(&nested(DEEPEST)), [Ok(Request::Play)]);
