@@ -1,107 +1,19 @@
-//! What a report of `hocket bench` calls shown, on simulated machines and on the records of real ones.
-//!
-//! The simulated machine has what makes real benches wrong: every engine of a process start is a little faster or
-//! slower than its equals for the whole start (its place in memory), rounds resemble their neighbours, some are
-//! disturbed, and the clock drifts. The record goes through [`Analysis::of`], as every report does.
+//! What a report of `hocket bench` calls shown, on simulated machines and on the records of real ones. The record goes
+//! through [`Analysis`], as every report does.
 
 mod fixture;
+mod noisy_bench;
 
 use std::path::Path;
 
-use hocket_lab::record::{BenchRecord, Round};
-use hocket_lab::report::{Analysis, Baseline, Judgement, MAX_SLOWER};
-use hocket_lab::stats::{self, Rng};
+use hocket_lab::record::BenchRecord;
+use hocket_lab::report::{Analysis, Baseline, Judgement, MAX_SLOWER, html};
+use hocket_lab::stats;
 
-/// What a simulated machine does. Relative figures: 0.01 is one per cent.
-#[derive(Clone, Copy)]
-struct Noise {
-    name: &'static str,
-    /// Of one engine in one start, normal.
-    place: f64,
-    /// How often such a place is four times as far off.
-    far: f64,
-    /// Of one engine in one round, and how much of it the next round keeps.
-    own: f64,
-    memory: f64,
-    /// Of all engines in one round, kept as much.
-    common: f64,
-    /// How often a turn is disturbed and takes 1.5 times as long.
-    stall: f64,
-    /// From the first to the last round.
-    drift: f64,
-    /// Of all engines in all rounds of one run: clock, heat, neighbours.
-    run: f64,
-}
-
-const PLACES: Noise = Noise {
-    name: "places",
-    place: 0.01,
-    far: 0.0,
-    own: 0.005,
-    memory: 0.0,
-    common: 0.02,
-    stall: 0.02,
-    drift: 0.0,
-    run: 0.01,
+use noisy_bench::{
+    ENGINES, EQUAL, HEAVY, NOISES, Noise, PLACES, ROUNDS_ONLY, STARTS, Truth, record, run_of,
+    simulated, tolerated,
 };
-const NOISES: [Noise; 4] = [
-    PLACES,
-    Noise { name: "heavy tails", far: 0.1, stall: 0.1, ..PLACES },
-    Noise { name: "memory, drift", place: 0.008, own: 0.01, memory: 0.8, drift: 0.2, ..PLACES },
-    Noise { name: "rounds only", place: 0.0, own: 0.02, memory: 0.5, ..PLACES },
-];
-
-const STARTS: usize = 5;
-const ROUNDS: usize = 4;
-/// The reference, four others, and the twin.
-const ENGINES: usize = 6;
-
-/// Rounds of one engine after the other, in one start.
-struct Engine {
-    place: f64,
-    own: f64,
-}
-
-/// A record of as many starts and rounds as `hocket bench` takes by default; `effect` is the true ratio of the
-/// first variant after the reference.
-fn simulated(noise: Noise, effect: f64, seed: u64) -> BenchRecord {
-    let mut rng = Rng::new(seed);
-    let rounds = STARTS * ROUNDS;
-    let shape = fixture::Shape { seed, pairs: true, rounds, blocks_per_round: 1, load: 0.3 };
-    let mut record = shape.record();
-    record.variants.remove(5);
-    let run = noise.run * Rng::new(!seed).normal();
-    for start in 0..STARTS {
-        let mut engines: Vec<Engine> =
-            (0..ENGINES).map(|_| Engine { place: place(noise, &mut rng), own: 0.0 }).collect();
-        let mut common = 0.0;
-        for round in start * ROUNDS..(start + 1) * ROUNDS {
-            common = next(common, noise.common, noise.memory, &mut rng);
-            let drift = noise.drift * round as f64 / rounds as f64;
-            for (index, engine) in engines.iter_mut().enumerate() {
-                engine.own = next(engine.own, noise.own, noise.memory, &mut rng);
-                let stall = if rng.unit() < noise.stall { 1.5 } else { 1.0 };
-                let true_ratio = if index == 1 { effect } else { 1.0 };
-                let slow = (run + common + drift + engine.place + engine.own).exp() * stall;
-                set(&mut record.variants[index].rounds[round], 400_000.0 * true_ratio * slow);
-            }
-        }
-    }
-    record
-}
-
-fn place(noise: Noise, rng: &mut Rng) -> f64 {
-    let far = if rng.unit() < noise.far { 4.0 } else { 1.0 };
-    noise.place * far * rng.normal()
-}
-
-fn next(before: f64, size: f64, memory: f64, rng: &mut Rng) -> f64 {
-    memory * before + (1.0 - memory * memory).sqrt() * size * rng.normal()
-}
-
-fn set(round: &mut Round, ns: f64) {
-    round.duration_ns = vec![ns as i64];
-}
 
 /// What is said of the variants that may differ.
 fn judged(record: &BenchRecord) -> Vec<stats::Judgement> {
@@ -109,11 +21,6 @@ fn judged(record: &BenchRecord) -> Vec<stats::Judgement> {
     assert_eq!(analysis.starts, STARTS);
     let rows = analysis.rows.iter().filter_map(|row| analysis.judgement(row));
     rows.filter_map(|it| if let Judgement::Judged(it) = it { Some(it) } else { None }).collect()
-}
-
-/// So many of `n` are the most that 5 % give in all but one of 1000 cases.
-fn tolerated(n: f64) -> f64 {
-    0.05 * n + 3.09 * (n * 0.05 * 0.95).sqrt()
 }
 
 #[test]
@@ -146,7 +53,7 @@ fn five_equal_variants_are_called_different_in_at_most_five_per_cent_of_runs() {
 #[test]
 fn five_per_cent_are_found_in_most_runs() {
     const RUNS: u64 = 60;
-    for noise in [PLACES, NOISES[3]] {
+    for noise in [PLACES, ROUNDS_ONLY] {
         let found =
             (0..RUNS).filter(|seed| judged(&simulated(noise, 1.05, *seed))[0].is_more()).count();
         println!("{:15} found in {found} of {RUNS}", noise.name);
@@ -154,16 +61,132 @@ fn five_per_cent_are_found_in_most_runs() {
     }
 }
 
-/// The gate's runs: the reference and its twin, measured at a time of its own.
-fn run_of(noise: Noise, slowdown: f64, seed: u64) -> BenchRecord {
-    let mut record = simulated(noise, 1.0, seed);
-    record.variants.drain(1..ENGINES - 1);
-    record.started_at = format!("run {seed}");
-    for round in record.variants.iter_mut().flat_map(|variant| &mut variant.rounds) {
-        let ns = round.duration_ns[0] as f64 * slowdown;
-        set(round, ns);
+/// Every way in which a report calls variants different, besides the table's verdict on p50.
+const KINDS: [&str; 4] = ["findings on speed", "p99", "undisturbed rounds", "neighbours"];
+
+/// Which of [`KINDS`] call some variant different, in the words of the page.
+fn called_different(record: &BenchRecord) -> [bool; 4] {
+    let findings = Analysis::of(record).headline().findings;
+    let found = |words: &[&str]| {
+        findings.iter().any(|it| words.iter().any(|begins| it.starts_with(begins)))
+    };
+    let page = html(record);
+    let told = |begins: &str| {
+        let sentence = page.split(begins).nth(1).and_then(|rest| rest.split("</p>").next());
+        sentence.is_some_and(|words| words.contains("faster") || words.contains("slower"))
+    };
+    [
+        found(&["Fastest", "Shorter", "Slowest", "Longer"]),
+        told("What the changes of p99 show: "),
+        told("The changes without the rounds in which "),
+        found(&["The disturber"]),
+    ]
+}
+
+/// Long enough turns for a tail.
+const WITH_TAIL: Truth = Truth { blocks_per_turn: 100, ..EQUAL };
+
+#[test]
+fn every_verdict_on_equal_variants_is_wrong_in_at_most_five_per_cent_of_runs() {
+    const RUNS: u64 = 30;
+    let mut all = [0.0; KINDS.len()];
+    for noise in NOISES {
+        let mut own = [0.0; KINDS.len()];
+        for seed in 0..RUNS {
+            let called = called_different(&record(noise, WITH_TAIL, seed));
+            own.iter_mut().zip(called).for_each(|(count, is)| *count += f64::from(u8::from(is)));
+        }
+        println!("{:15} {KINDS:?} {own:?} of {RUNS}", noise.name);
+        for (kind, count) in KINDS.iter().zip(own) {
+            assert!(count <= tolerated(RUNS as f64), "{kind}, {}: {count}", noise.name);
+        }
+        all.iter_mut().zip(own).for_each(|(all, own)| *all += own);
     }
-    record
+    let runs = (RUNS * NOISES.len() as u64) as f64;
+    for (kind, count) in KINDS.iter().zip(all) {
+        assert!(count <= tolerated(runs), "{kind}: {count} of {runs}");
+    }
+}
+
+#[test]
+fn every_verdict_finds_what_is_there_in_most_runs() {
+    const RUNS: u64 = 15;
+    let mut truth = WITH_TAIL;
+    truth.blocks[1] = 1.08;
+    truth.tails[2] = 1.3;
+    truth.neighbours[3] = 0.7;
+    let mut found = [0.0; KINDS.len()];
+    for seed in 0..RUNS {
+        let called = called_different(&record(PLACES, truth, seed));
+        found.iter_mut().zip(called).for_each(|(count, is)| *count += f64::from(u8::from(is)));
+    }
+    println!("{KINDS:?} found in {found:?} of {RUNS}");
+    for (kind, count) in KINDS.iter().zip(found) {
+        assert!(count > 0.7 * RUNS as f64, "{kind}: {count} of {RUNS}");
+    }
+    let mut tail = WITH_TAIL;
+    tail.tails[2] = 1.3;
+    let called = called_different(&record(PLACES, tail, 1));
+    assert!(called[1] && !called[0], "a longer tail is no longer median: {called:?}");
+}
+
+/// Findings on speed of a run in which these are true.
+fn first_of_all(noise: Noise, truth: Truth, seed: u64) -> Option<String> {
+    let findings = Analysis::of(&record(noise, truth, seed)).headline().findings;
+    findings.into_iter().find(|it| it.starts_with("Fastest"))
+}
+
+/// That one of two equal variants is the fastest of all is another claim than that both are shorter.
+#[test]
+fn the_first_of_two_equal_variants_is_named_in_at_most_five_per_cent_of_runs() {
+    const RUNS: u64 = 40;
+    let mut two = EQUAL;
+    (two.blocks[1], two.blocks[3]) = (0.88, 0.88);
+    let mut one = EQUAL;
+    one.blocks[1] = 0.88;
+    let mut named = 0;
+    for noise in NOISES {
+        let own = (0..RUNS).filter(|seed| first_of_all(noise, two, *seed).is_some()).count();
+        println!("{:15} one of two is named in {own} of {RUNS}", noise.name);
+        assert!(own as f64 <= tolerated(RUNS as f64), "{}: {own}", noise.name);
+        named += own;
+    }
+    assert!(named as f64 <= tolerated((RUNS * NOISES.len() as u64) as f64), "{named}");
+    for noise in [PLACES, ROUNDS_ONLY] {
+        let own = (0..RUNS).filter(|seed| first_of_all(noise, one, *seed).is_some()).count();
+        println!("{:15} the first is named in {own} of {RUNS}", noise.name);
+        assert!(own as f64 > 0.7 * RUNS as f64, "{}: {own}", noise.name);
+    }
+}
+
+/// Whether the headline says that some variants hold and others do not.
+fn tells_holding_apart(noise: Noise, truth: Truth, seed: u64) -> bool {
+    let verdict = Analysis::of(&record(noise, truth, seed)).headline().verdict;
+    verdict.contains("late blocks with ")
+}
+
+/// Near the deadline an engine that is a few per cent slower for a whole start is late in all turns of that start.
+#[test]
+fn equal_variants_are_told_apart_by_late_blocks_in_at_most_five_per_cent_of_runs() {
+    const RUNS: u64 = 40;
+    let calm = |noise: Noise| Noise { common: 0.003, stall: 0.0, run: 0.0, ..noise };
+    let mut all = 0;
+    let mut runs = 0;
+    for noise in [PLACES, HEAVY] {
+        for load in [0.95, 0.97, 0.985] {
+            let truth = Truth { load, ..EQUAL };
+            let told = |seed: &u64| tells_holding_apart(calm(noise), truth, *seed);
+            let own = (0..RUNS).filter(told).count();
+            println!("{:15} load {load}: told apart in {own} of {RUNS}", noise.name);
+            assert!(own as f64 <= tolerated(RUNS as f64), "{}, {load}: {own}", noise.name);
+            (all, runs) = (all + own, runs + RUNS);
+        }
+    }
+    assert!(all as f64 <= tolerated(runs as f64), "{all} of {runs}");
+    let mut late = Truth { load: 0.85, ..EQUAL };
+    late.blocks[2] = 1.25;
+    let told = (0..20).filter(|seed| tells_holding_apart(calm(PLACES), late, *seed)).count();
+    assert!(told >= 18, "{told} of 20");
 }
 
 /// In how many of `gates` pipelines so many baselines call the present program slower, which is so many times as slow.
@@ -200,10 +223,48 @@ fn equal_programs_pass_the_gate() {
     check_equal_programs_pass(runs, 60);
 }
 
+/// The verdict that the table prints for the one variant of a gate.
+fn printed(noise: Noise, baselines: u64, slowdown: f64, seed: u64) -> String {
+    let first = seed * (baselines + 1);
+    let before: Vec<BenchRecord> =
+        (first..first + baselines).map(|seed| run_of(noise, 1.0, seed)).collect();
+    let now = run_of(noise, slowdown, first + baselines);
+    let text = Baseline::of(&before, &now).expect("comparable").text();
+    let row = text.lines().find(|line| line.contains(" % [")).expect("a row");
+    row.rsplit(']').next().unwrap_or_default().trim().to_string()
+}
+
+/// Whatever a gate's bound is, the table says that a program changed only where it did.
+#[test]
+fn the_table_of_a_baseline_calls_equal_programs_different_in_at_most_five_per_cent() {
+    const TABLES: u64 = 30;
+    for baselines in [1, 2, 3, 5] {
+        let differs = |noise: Noise, slowdown| {
+            let is = |seed: &u64| {
+                let verdict = printed(noise, baselines, slowdown, *seed);
+                ["differs", "slower", "faster"].contains(&verdict.as_str())
+            };
+            (0..TABLES).filter(is).count() as f64
+        };
+        let mut all = 0.0;
+        for noise in NOISES {
+            let own = differs(noise, 1.0);
+            println!("{:15} {baselines} baselines: {own} of {TABLES}", noise.name);
+            assert!(own <= tolerated(TABLES as f64), "{}, {baselines}: {own}", noise.name);
+            all += own;
+        }
+        assert!(all <= tolerated((TABLES * NOISES.len() as u64) as f64), "{baselines}: {all}");
+        // Two baselines may be far apart by chance, and then nothing is shown.
+        let found = differs(PLACES, 1.2);
+        println!("{baselines} baselines find 20 % in {found} of {TABLES}");
+        assert!(found > 0.7 * TABLES as f64, "{baselines}: {found}");
+    }
+}
+
 #[test]
 fn slower_programs_fail_the_gate() {
     const GATES: u64 = 20;
-    for noise in [PLACES, NOISES[3]] {
+    for noise in [PLACES, ROUNDS_ONLY] {
         for gate in [(1, MAX_SLOWER), (3, 0.0)] {
             let found = gate_fails(noise, gate, 1.15, GATES);
             println!("{:15} {gate:?} finds 15 % in {found} of {GATES}", noise.name);

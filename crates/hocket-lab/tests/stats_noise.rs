@@ -1,199 +1,19 @@
 //! The whole judgement on a simulated machine, on the way that every report takes: rows, contrasts and sentences of
 //! [`Results`].
-//!
-//! The simulated machine has what a real one was seen to have: drift, a clock that moves between
-//! bins 4 and 7.4 % apart, stalls of 20 ms in a turn of 50 ms, turns that resemble the one before,
-//! starts that favour one variant. Every seed is fixed, so nothing here can flicker.
+
+mod noise;
 
 use hocket_lab::experiments::find;
 use hocket_lab::harness::{
-    Check, Contrast, ContrastResult, Design, ExperimentRun, LedgerEntry, NamedRatio, Results,
-    Rounds, Row, Sample, Size as Thorough, Standing, Variant, floor_of_both, ratios_sentence,
-    unpaired,
+    Contrast, ContrastResult, Design, NamedRatio, Results, Rounds, Standing, Variant,
+    floor_of_both, ratios_sentence, unpaired,
 };
 use hocket_lab::pages::Chapter;
-use hocket_lab::stats::{Class, Judgement, MIN_STARTS, Rng, steady};
+use hocket_lab::stats::{Class, Judgement, MIN_STARTS, steady};
 
-/// What disturbs a simulated machine. Relative figures: 0.01 is one per cent.
-#[derive(Debug, Clone, Copy)]
-struct Noise {
-    name: &'static str,
-    /// Deviation of one turn of one variant.
-    own: f64,
-    /// Its correlation with the variant's turn before.
-    memory: f64,
-    /// How much slower the machine becomes over a start, and a random walk's step a turn.
-    drift: f64,
-    walk: f64,
-    /// The chance a turn that the clock moves to one of its bins.
-    step: f64,
-    /// The chance a turn of a stall.
-    stall: f64,
-    /// Deviation of a start's own advantage for one variant.
-    start: f64,
-}
-
-const WHITE: Noise = Noise {
-    name: "white",
-    own: 0.01,
-    memory: 0.0,
-    drift: 0.0,
-    walk: 0.0,
-    step: 0.0,
-    stall: 0.0,
-    start: 0.0,
+use noise::{
+    FULL, LONG_MEMORY, Machine, NOISES, Noise, QUICK, Size, WHITE, design, results, tolerated,
 };
-
-const NOISES: [Noise; 8] = [
-    WHITE,
-    Noise { name: "drift", drift: 0.3, walk: 0.003, ..WHITE },
-    Noise { name: "clock steps", step: 0.1, ..WHITE },
-    Noise { name: "stalls", stall: 0.1, ..WHITE },
-    Noise { name: "AR(1) 0.5", memory: 0.5, ..WHITE },
-    LONG_MEMORY,
-    Noise { name: "starts", own: 0.005, start: 0.005, ..WHITE },
-    Noise {
-        name: "all",
-        own: 0.006,
-        memory: 0.4,
-        drift: 0.1,
-        walk: 0.002,
-        step: 0.05,
-        stall: 0.05,
-        start: 0.003,
-    },
-];
-
-/// Rounds that hardly renew themselves: 16 of them are worth fewer than two.
-const LONG_MEMORY: Noise = Noise { name: "AR(1) 0.9", memory: 0.9, ..WHITE };
-
-/// Places of the clock: slowness by bin.
-const BINS: [f64; 3] = [1.0, 1.04, 1.074];
-
-/// How much is measured: rounds a start, and the starts after which it is looked at.
-#[derive(Debug, Clone, Copy)]
-struct Size {
-    rounds: u32,
-    looks: [u32; 2],
-    /// The half-width at which to stop.
-    target: f64,
-}
-
-/// What `hocket lab run --quick` needs for a difference of 2 %: 5 starts of 16 rounds.
-const QUICK: Size = Size { rounds: 16, looks: [3, 5], target: 0.007 };
-/// What long memory needs.
-const FULL: Size = Size { rounds: 32, looks: [3, 12], target: 0.005 };
-
-/// A machine during one start.
-struct Host {
-    noise: Noise,
-    rng: Rng,
-    turns: f64,
-    turn: f64,
-    walk: f64,
-    bin: usize,
-}
-
-impl Host {
-    fn open(noise: Noise, turns: f64, seed: u64) -> Self {
-        Host { noise, rng: Rng::new(seed), turns, turn: 0.0, walk: 0.0, bin: 0 }
-    }
-
-    /// How slow the machine is in the next turn.
-    fn slowness(&mut self) -> f64 {
-        self.turn += 1.0;
-        self.walk += self.noise.walk * self.rng.normal();
-        if self.rng.unit() < self.noise.step {
-            self.bin = self.rng.below(BINS.len());
-        }
-        let stall = if self.rng.unit() < self.noise.stall { 1.4 } else { 1.0 };
-        BINS[self.bin] * (self.walk + self.noise.drift * self.turn / self.turns).exp() * stall
-    }
-
-    /// The rounds of one start, `[round][turn]`: each turn has a place of its own in memory, which holds for the
-    /// whole start, and each round a new order.
-    fn rounds(&mut self, rounds: u32, effects: &[f64]) -> Vec<Vec<f64>> {
-        let (memory, fresh) = (self.noise.memory, (1.0 - self.noise.memory.powi(2)).sqrt());
-        let place = |effect: &f64| effect * (self.noise.start * self.rng.normal()).exp();
-        let places: Vec<f64> = effects.iter().map(place).collect();
-        let mut own: Vec<f64> = effects.iter().map(|_| self.rng.normal()).collect();
-        let mut order: Vec<usize> = (0..effects.len()).collect();
-        let mut round = || {
-            let mut figures = vec![0.0; effects.len()];
-            self.rng.shuffle(&mut order);
-            for turn in &order {
-                own[*turn] = memory * own[*turn] + fresh * self.rng.normal();
-                let noise = (self.noise.own * own[*turn]).exp();
-                figures[*turn] = 50e6 * self.slowness() * places[*turn] * noise;
-            }
-            figures
-        };
-        (0..rounds).map(|_| round()).collect()
-    }
-}
-
-/// A run of `design` in which `effect` is the true factor of every variant; twins have their original's.
-fn results(
-    noise: Noise,
-    id: &str,
-    design: &Design,
-    effect: impl Fn(&Variant) -> f64,
-    seed: u64,
-) -> Results {
-    let mut rng = Rng::new(seed);
-    let turns: Vec<(usize, String)> = (0..design.turns()).map(|turn| design.turn(turn)).collect();
-    let effects: Vec<f64> =
-        turns.iter().map(|(variant, _)| effect(&design.variants[*variant])).collect();
-    let Rounds { processes, per_process, .. } = design.rounds;
-    let mut metrics: Vec<&str> = design.contrasts.iter().map(|c| c.metric.as_str()).collect();
-    metrics.sort_unstable();
-    metrics.dedup();
-    let mut rows = Vec::new();
-    for process in 0..processes {
-        let length = f64::from(per_process) * effects.len() as f64;
-        let mut host = Host::open(noise, length, rng.next_u64());
-        for (round, figures) in (0..).zip(host.rounds(per_process, &effects)) {
-            for ((_, name), value) in turns.iter().zip(figures) {
-                rows.extend(metrics.iter().map(|metric| row(process, round, name, metric, value)));
-            }
-        }
-    }
-    let run = ExperimentRun {
-        id: id.into(),
-        definition: String::new(),
-        size: Thorough::Quick,
-        started_at: String::new(),
-        design: Some(design.clone()),
-        end: String::new(),
-        not_measurable: None,
-        faults: Vec::new(),
-    };
-    Results { run, rows, seed, historic: Vec::new() }
-}
-
-fn row(process: u32, round: u32, variant: &str, metric: &str, value: f64) -> Row {
-    Row {
-        process,
-        round,
-        turn: 0,
-        warm_up: false,
-        variant: variant.into(),
-        cpus: Vec::new(),
-        started_ns: 0,
-        unit: "ns".into(),
-        sample: Sample::new(metric, value, 1, Check::Passed),
-        ledger: LedgerEntry::default(),
-        flags: Vec::new(),
-    }
-}
-
-/// `a` and so many others, all compared with it.
-fn design(size: Size, others: usize) -> Design {
-    let rounds = Rounds { processes: size.looks[1], per_process: size.rounds, warm_up: 0 };
-    let others = (0..others).map(|other| Variant::new(format!("b{other}")));
-    let variants = std::iter::once(Variant::new("a")).chain(others).collect();
-    Design::against_first(variants, "time", rounds)
-}
 
 /// What a run came to.
 struct Run {
@@ -228,11 +48,6 @@ fn runs(noise: Noise, size: Size, effect: f64, count: u64) -> Vec<Run> {
 
 fn count(runs: &[Run], holds: impl Fn(&Run) -> bool) -> f64 {
     runs.iter().filter(|run| holds(run)).count() as f64
-}
-
-/// So many of `n` are the most that 5 % give in all but one of 1000 cases.
-fn tolerated(n: f64) -> f64 {
-    0.05 * n + 3.09 * (n * 0.05 * 0.95).sqrt()
 }
 
 #[test]
@@ -438,7 +253,7 @@ fn rounds_before_the_last_level_are_left_out() {
 /// How many of 100 series of quotients, one start each, are cut although nothing changes.
 fn cut_series(noise: Noise) -> usize {
     let flat = |seed: &u64| {
-        let rounds = Host::open(noise, 120.0, *seed).rounds(60, &[1.0, 1.0]);
+        let rounds = Machine::open(noise, 120.0, *seed).rounds(60, &[1.0, 1.0]);
         let quotients: Vec<f64> = rounds.iter().map(|round| round[1] / round[0]).collect();
         steady(&quotients, 0.01).class == Class::Flat
     };

@@ -11,6 +11,8 @@ mod pictures;
 mod compare;
 mod historic;
 mod condition;
+#[cfg(test)]
+mod gate_noise;
 mod rows;
 mod plan;
 mod part;

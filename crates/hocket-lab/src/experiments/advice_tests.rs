@@ -62,21 +62,29 @@ fn whether_several_workers_pay() {
 
 #[test]
 fn whether_priorities_pay() {
-    let of = |equal: f64, has_fifo: bool| {
+    let of = |equal: f64, fifo: Option<f64>| {
         advised(&Priority, "time", |name| match name {
             "alone" => Some(10.0),
             "equal same-cpu 3-load" => Some(equal),
-            "fifo same-cpu 3-load" => has_fifo.then_some(9.99),
+            "fifo same-cpu 3-load" => fifo,
             _ => None,
         })
     };
-    check(&of(40.0, false), Standing::Shown, "Get a real-time priority", "hocket doctor");
+    check(&of(40.0, None), Standing::Shown, "Get a real-time priority", "hocket doctor");
     if design_of(&Priority).index("fifo same-cpu 3-load").is_none() {
         println!("SKIPPED whether_priorities_pay, in part: SCHED_FIFO is refused here");
         return;
     }
-    check(&of(40.0, true), Standing::Shown, "Give audio threads a real-time priority", "+300");
-    check(&of(9.99, true), Standing::NotShown, "Priorities: that they help is not shown", "");
+    check(
+        &of(40.0, Some(9.99)),
+        Standing::Shown,
+        "Give audio threads a real-time priority",
+        "+300",
+    );
+    let none = "Priorities: that they help is not shown";
+    check(&of(9.99, Some(9.99)), Standing::NotShown, none, "");
+    // The load slows both alike.
+    check(&of(40.0, Some(40.0)), Standing::NotShown, none, "+300");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! `locks`: what a lock costs.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
@@ -98,7 +99,8 @@ impl Experiment for Locks {
                 .into_iter()
                 .collect();
         plots.push(scaling(results));
-        plots.extend(ranking(results).map(|ranked| ranked.plot()));
+        // The picture joins what is not told apart; where that is everything, there is nothing to draw.
+        plots.extend(ranking(results).filter(Ranked::is_shown).map(|ranked| ranked.plot()));
         plots
     }
 
@@ -379,6 +381,8 @@ fn spin_counts(results: &Results) -> Option<Sentence> {
 struct Ranked {
     kinds: Vec<LockKind>,
     ranks: stats::Ranks,
+    /// The chance of such ranks among equal locks, by the placements and by the process starts: the larger one.
+    p: f64,
 }
 
 /// Each placement is a case; within it the kind with most passes has rank 1. `None` with fewer than two of either.
@@ -392,10 +396,45 @@ fn ranking(results: &Results) -> Option<Ranked> {
         kinds.iter().map(|kind| results.median(&p.variant(*kind), "passes").map(|m| -m)).collect()
     };
     let cases: Vec<Vec<f64>> = placements.iter().filter_map(case).collect();
-    Some(Ranked { ranks: stats::ranks(&cases)?, kinds })
+    let ranks = stats::ranks(&cases)?;
+    let by_start = ranks_of_starts(results, &placements, &kinds).map_or(1.0, |ranks| ranks.p);
+    Some(Ranked { p: ranks.p.max(by_start), ranks, kinds })
+}
+
+/// Each process start is a case, by its mean ranks over all placements. What favours a lock in one start may favour it in
+/// every placement, and then the placements agree although another start would rank otherwise.
+fn ranks_of_starts(
+    results: &Results,
+    placements: &[Measured],
+    kinds: &[LockKind],
+) -> Option<stats::Ranks> {
+    let passes = |kind: &LockKind, placement: &Measured| {
+        let mut starts: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+        for row in results.rows_of(&placement.variant(*kind), "passes") {
+            starts.entry(row.process).or_default().push(-row.sample.value);
+        }
+        starts
+    };
+    // `[placement][kind]`, by start.
+    let all: Vec<Vec<BTreeMap<u32, Vec<f64>>>> =
+        placements.iter().map(|p| kinds.iter().map(|kind| passes(kind, p)).collect()).collect();
+    let starts: BTreeSet<u32> = all.iter().flatten().flat_map(|it| it.keys().copied()).collect();
+    let of_start = |start: &u32| {
+        let figure = |it: &BTreeMap<u32, Vec<f64>>| {
+            it.get(start).and_then(|own| stats::median(own)).unwrap_or(f64::NAN)
+        };
+        let cases: Vec<Vec<f64>> =
+            all.iter().map(|placement| placement.iter().map(figure).collect()).collect();
+        Some(stats::ranks(&cases)?.mean)
+    };
+    stats::ranks(&starts.iter().filter_map(of_start).collect::<Vec<_>>())
 }
 
 impl Ranked {
+    fn is_shown(&self) -> bool {
+        self.p <= 0.05
+    }
+
     fn sentence(&self) -> Sentence {
         let ranks = &self.ranks;
         let mut order: Vec<usize> = (0..self.kinds.len()).collect();
@@ -403,14 +442,14 @@ impl Ranked {
         let named = |at: &usize| format!("{} {:.1}", self.kinds[*at], ranks.mean[*at]);
         let list: Vec<_> = order.iter().map(named).collect();
         let head = format!("mean rank over {} placements: {}", ranks.cases, list.join(", "));
-        match ranks.p <= 0.05 {
+        match self.is_shown() {
             true => Sentence::fact(format!(
                 "{head}; ranks closer than {:.1} are not told apart",
                 ranks.critical_difference
             )),
             false => Sentence::not_shown(format!(
                 "{head}: no difference shown, such ranks come by chance too (p = {:.2})",
-                ranks.p
+                self.p
             )),
         }
     }

@@ -127,27 +127,31 @@ impl Experiment for Priority {
 
     /// Of one CPU with three busy threads.
     fn advice(&self, results: &Results) -> Option<Sentence> {
-        let [equal, fifo] = ["equal", "fifo"]
-            .map(|level| NamedRatio::new(level, ALONE, format!("{level} same-cpu 3-load"), "time"));
-        let judged = judged_together(results, &[equal, fifo]);
+        let name = |level: &str| format!("{level} same-cpu 3-load");
+        let pairs = [
+            NamedRatio::new("equal", ALONE, name("equal"), "time"),
+            // That a load slows an ordinary thread does not say that a priority helps.
+            NamedRatio::new("fifo", name("equal"), name("fifo"), "time"),
+        ];
+        let judged = judged_together(results, &pairs);
         let of = |level: &str| judged.iter().find(|(label, _)| label == level).map(|it| &it.1);
-        let equal = of("equal")?;
-        let ordinary = format!(
-            "beside three busy threads an ordinary thread needs {} time",
-            ratio_told(equal)
+        let (equal, fifo) = (of("equal")?, of("fifo"));
+        let against = |fifo| format!("; against that one in SCHED_FIFO needs {}", ratio_told(fifo));
+        let needs = format!(
+            "beside three busy threads an ordinary thread needs {} time{}",
+            ratio_told(equal),
+            fifo.map_or(String::new(), against)
         );
-        if !equal.is_shown() || equal.judgement.is_less() {
-            let text = format!("Priorities: that they help is not shown here; {ordinary}.");
+        let helps = fifo.is_none_or(|fifo| fifo.judgement.is_less());
+        if !(equal.judgement.is_more() && helps) {
+            let text = format!("Priorities: that they help is not shown here; {needs}.");
             return Some(Sentence::not_shown(text));
         }
-        let text = match of("fifo") {
+        let text = match fifo {
             None => format!(
-                "Get a real-time priority for audio threads, which this system refuses (`hocket doctor` says how): {ordinary}."
+                "Get a real-time priority for audio threads, which this system refuses (`hocket doctor` says how): {needs}."
             ),
-            Some(fifo) => format!(
-                "Give audio threads a real-time priority: {ordinary}, one in SCHED_FIFO {}.",
-                ratio_told(fifo)
-            ),
+            Some(_) => format!("Give audio threads a real-time priority: {needs}."),
         };
         Some(Sentence::about(text, judged.iter().map(|(_, ratio)| ratio)))
     }

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::{Results, same_definition};
-use crate::stats::{MIN_STARTS, Unpaired, median};
+use crate::stats::{Judgement, MIN_STARTS, Unpaired, median};
 
 /// One experiment in two runs: their figures, or why they cannot be compared.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,25 +34,35 @@ pub struct FigurePair {
     pub compared: Unpaired,
     /// The smallest difference that both runs can show, on the logarithmic scale.
     pub floor: Option<f64>,
+    /// What the ratio shows if the intervals of all figures of both runs are to hold at once.
+    pub among_all: Judgement,
 }
 
 impl FigurePair {
-    /// Whether there is a verdict.
-    pub fn is_decided(&self) -> bool {
-        self.compared.judged(self.floor, MIN_STARTS).is_decided()
+    /// What the ratio shows alone.
+    fn alone(&self) -> Judgement {
+        self.compared.judged(self.floor, MIN_STARTS)
     }
 
-    /// Whether a difference is shown.
+    /// Whether there is a verdict.
+    pub fn is_decided(&self) -> bool {
+        self.alone().is_decided()
+    }
+
+    /// Whether a difference is shown among all figures of both runs. Who counts them, or looks for those that differ, picks
+    /// among all: of forty equal ones, one or two are shown alone.
     pub fn is_shown(&self) -> bool {
-        self.compared.judged(self.floor, MIN_STARTS).is_shown()
+        self.among_all.is_shown()
     }
 
     /// What the ratio shows.
     pub fn verdict(&self) -> &'static str {
-        match self.compared.judged(self.floor, MIN_STARTS) {
-            it if !it.is_decided() => "not judged",
-            it if it.is_more() => "larger",
-            it if it.is_less() => "smaller",
+        match (self.alone(), self.is_shown()) {
+            (it, _) if !it.is_decided() => "not judged",
+            (it, true) if it.is_more() => "larger",
+            (it, true) if it.is_less() => "smaller",
+            (it, _) if it.is_more() => "larger, alone",
+            (it, _) if it.is_less() => "smaller, alone",
             _ => "no difference shown",
         }
     }
@@ -63,7 +73,25 @@ pub fn experiments_in_both(before: &[Results], after: &[Results]) -> Vec<Experim
     let both = before
         .iter()
         .filter_map(|one| Some((one, after.iter().find(|two| two.run.id == one.run.id)?)));
-    both.map(|(one, two)| experiment_pair(one, two)).collect()
+    let both: Vec<(&Results, &Results)> = both.collect();
+    let mut pairs: Vec<ExperimentPair> =
+        both.iter().map(|(one, two)| experiment_pair(one, two)).collect();
+    let figures = |pair: &ExperimentPair| pair.figures.as_ref().map_or(0, Vec::len);
+    let all = pairs.iter().map(figures).sum();
+    for ((one, two), pair) in both.into_iter().zip(&mut pairs) {
+        for it in pair.figures.iter_mut().flatten() {
+            it.among_all = among(one, two, it, all);
+        }
+    }
+    pairs
+}
+
+/// What a figure shows as one of `all`; a wider interval shows nothing that a narrower one does not.
+fn among(before: &Results, after: &Results, it: &FigurePair, all: usize) -> Judgement {
+    match unpaired(before, after, &it.variant, &it.metric, all) {
+        Some(compared) if it.alone().is_shown() => compared.judged(it.floor, MIN_STARTS),
+        _ => it.alone(),
+    }
 }
 
 fn experiment_pair(a: &Results, b: &Results) -> ExperimentPair {
@@ -84,12 +112,14 @@ fn figure_pairs(a: &Results, b: &Results) -> Vec<FigurePair> {
     let of = |variant: String| {
         let figure = |(metric, unit): &(String, String)| {
             let compared = unpaired(a, b, &variant, metric, 1)?;
+            let floor = floor_of_both(a, b, &variant, metric);
             Some(FigurePair {
                 variant: variant.clone(),
                 metric: metric.clone(),
                 unit: unit.clone(),
                 compared,
-                floor: floor_of_both(a, b, &variant, metric),
+                floor,
+                among_all: compared.judged(floor, MIN_STARTS),
             })
         };
         metrics.iter().filter_map(figure).collect::<Vec<_>>()

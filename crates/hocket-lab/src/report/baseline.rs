@@ -10,7 +10,9 @@ use crate::foreign::plain;
 use crate::lines::Lines;
 use crate::numbers::{NONE, change_with, counted, percent, us};
 use crate::record::{BenchRecord, Settings, Variant};
-use crate::stats::{Judgement, MIN_ROUNDS, Starts, Unpaired, all_at_once, between_runs};
+use crate::stats::{
+    Judgement, MIN_ROUNDS, MIN_STARTS, Starts, Unpaired, all_at_once, between_runs,
+};
 use crate::table::Table;
 
 /// By how many per cent a variant may become slower if nobody says otherwise.
@@ -166,7 +168,7 @@ impl Baseline {
         out.prose("", &self.head);
         out.table("", &self.table());
         if let Some(caution) = self.caution() {
-            out.prose("", caution);
+            out.prose("", &caution);
         }
         out.text
     }
@@ -184,7 +186,16 @@ impl Baseline {
 
     /// How many variants differ.
     pub(crate) fn shown(&self) -> usize {
-        self.changes.iter().filter(|it| it.judgement().is_shown()).count()
+        let differs = |it: &&Change| match self.tells_runs_apart() {
+            true => it.judgement().is_shown(),
+            false => it.judgement().is_shown() && it.is_large(),
+        };
+        self.changes.iter().filter(differs).count()
+    }
+
+    /// Whether there are enough earlier runs to say how far the next run of the same program may be from them.
+    fn tells_runs_apart(&self) -> bool {
+        self.earlier >= MIN_STARTS
     }
 
     /// How many variants have no verdict.
@@ -192,10 +203,10 @@ impl Baseline {
         self.changes.iter().filter(|it| !it.judgement().is_decided()).count()
     }
 
-    /// What one baseline cannot tell, where that matters.
-    pub(crate) fn caution(&self) -> Option<&'static str> {
+    /// What so few baselines cannot tell, where that matters.
+    pub(crate) fn caution(&self) -> Option<String> {
         let is_shown = self.changes.iter().any(|it| it.judgement().is_shown());
-        (self.earlier == 1 && is_shown).then_some(ONE_BASELINE)
+        (!self.tells_runs_apart() && is_shown).then(few_baselines)
     }
 
     fn row(&self, it: &Change) -> Vec<String> {
@@ -204,7 +215,10 @@ impl Baseline {
             return vec![it.variant.clone(), none(), none(), none(), "no rounds".into()];
         };
         let verdict = match it.judgement() {
-            shown if shown.is_shown() && self.earlier == 1 => DIFFERS,
+            shown if shown.is_shown() && !self.tells_runs_apart() => match it.is_large() {
+                true => DIFFERS,
+                false => OPEN,
+            },
             judgement => judgement.words(),
         };
         let changed = change_with(ratio, interval);
@@ -233,12 +247,19 @@ impl Baseline {
     }
 }
 
-/// The verdict where one baseline shows a difference.
+/// The verdicts where fewer baselines than tell how much runs differ show a difference: of more than runs usually differ
+/// by, and of less.
 const DIFFERS: &str = "differs";
+const OPEN: &str = "open";
 
-const ONE_BASELINE: &str = "A variant that differs does so between the two runs; one baseline cannot tell this from what a \
-                            second run of the same program would differ by. Name several runs of the earlier program to \
-                            find out: --baseline A --baseline B.";
+fn few_baselines() -> String {
+    format!(
+        "Fewer than {MIN_STARTS} earlier runs do not tell how much runs of one program differ. So a variant differs only where \
+         the change is shown to be more than {MAX_SLOWER} %. A smaller one that is shown stays open: a second run of the same \
+         program might show it, too. Name {MIN_STARTS} runs of the earlier program or more to find out: --baseline A --baseline B \
+         --baseline C."
+    )
+}
 
 impl Change {
     /// Of the starts of every run, the present one last.
@@ -263,6 +284,12 @@ impl Change {
 
     fn judgement(&self) -> Judgement {
         self.beyond(1.0)
+    }
+
+    /// Whether it is shown to be more than runs of one program usually differ by, in either direction.
+    fn is_large(&self) -> bool {
+        let bound = 1.0 + MAX_SLOWER / 100.0;
+        self.beyond(bound).is_more() || self.beyond(1.0 / bound).is_less()
     }
 
     fn beyond(&self, bound: f64) -> Judgement {

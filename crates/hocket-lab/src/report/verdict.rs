@@ -1,5 +1,7 @@
 //! What a record says, in sentences.
 
+use std::collections::BTreeMap;
+
 use hocket_trace::Misses;
 
 use super::analysis::{Analysis, ENOUGH_STARTS, Measured, Row};
@@ -136,13 +138,18 @@ impl Analysis<'_> {
         )
     }
 
-    /// Variants without a miss, and those with one: apart only where the shares of their turns with a miss are.
+    /// Variants without a miss, and those with one: apart only where the shares of their turns with a miss are, and those of
+    /// their process starts. An engine keeps its place in memory for a whole start, so that its turns are late together.
     fn some_hold(&self, at: &str) -> String {
         let (clean, late): (Vec<Found>, Vec<Found>) =
             self.measured().partition(|(row, measured)| self.holding(row, measured).is_clean());
-        let most =
-            clean.iter().map(|(row, _)| missed_turns(row).interval().high).fold(0.0, f64::max);
-        let is_apart = |(row, _): &Found| missed_turns(row).interval().low > most;
+        let most = |missed: fn(&Row) -> Proportion| {
+            clean.iter().map(|(row, _)| missed(row).interval().high).fold(0.0, f64::max)
+        };
+        let (turns, starts) = (most(missed_turns), most(missed_starts));
+        let is_apart = |(row, _): &Found| {
+            missed_turns(row).interval().low > turns && missed_starts(row).interval().low > starts
+        };
         let (apart, open): (Vec<Found>, Vec<Found>) = late.into_iter().partition(is_apart);
         let names: Vec<&str> = clean.iter().map(|(row, _)| row.label.as_str()).collect();
         let names = listed(&names);
@@ -366,6 +373,16 @@ fn missed_turns(row: &Row) -> Proportion {
     let rounds = &row.variant.rounds;
     let missed = rounds.iter().filter(|round| round.misses().total() > 0).count();
     Proportion { count: missed as u64, of: rounds.len() as u64 }
+}
+
+/// Process starts in which a variant missed a period.
+fn missed_starts(row: &Row) -> Proportion {
+    let mut starts: BTreeMap<u32, bool> = BTreeMap::new();
+    for round in &row.variant.rounds {
+        *starts.entry(round.start).or_default() |= round.misses().total() > 0;
+    }
+    let missed = starts.values().filter(|missed| **missed).count();
+    Proportion { count: missed as u64, of: starts.len() as u64 }
 }
 
 fn all_late(found: &[Found]) -> String {

@@ -12,7 +12,10 @@ pub(super) fn costs(evidence: &Evidence) -> Vec<WaitCost> {
         |wait: Strategy| ["fifo", "ordinary"].into_iter().find_map(|class| one(wake, wait, class));
     let mut costs: Vec<WaitCost> = Strategy::ALL.into_iter().filter_map(of).collect();
     if let Some(beside) = evidence.of("idle-cost") {
-        costs.iter_mut().for_each(|cost| cost.sibling_cost_percent = slowdown(beside, cost.wait));
+        let all = costs.len();
+        for cost in &mut costs {
+            cost.sibling_cost_percent = slowdown(beside, cost.wait, all);
+        }
     }
     costs
 }
@@ -29,9 +32,9 @@ fn one(wake: &Results, wait: Strategy, class: &str) -> Option<WaitCost> {
     })
 }
 
-/// Of the sibling's work, by a thread that waits so.
-fn slowdown(beside: &Results, wait: Strategy) -> Option<f64> {
-    let judged = beside.judged("empty siblings", &format!("{wait} siblings"), "time");
+/// Of the sibling's work, by a thread that waits so, as one of `all` ways: a profile tells those that cost something.
+fn slowdown(beside: &Results, wait: Strategy, all: usize) -> Option<f64> {
+    let judged = beside.judged_of("empty siblings", &format!("{wait} siblings"), "time", all);
     // What is not shown to cost anything counts as nothing.
     let ratio = if judged.is_shown() { judged.all?.ratio } else { judged.all.map(|_| 1.0)? };
     Some(tenths((ratio - 1.0) * 100.0))

@@ -10,6 +10,7 @@ use hocket_lab::store::{RunRecord, Store};
 use serde_json::{Value, json};
 
 use super::args::CompareArgs;
+use super::condition::Change;
 use super::{failure, historic, open};
 use crate::failure::{Exit, Failure};
 use crate::output::{note, print, print_json, tell};
@@ -36,14 +37,9 @@ pub(super) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
     if let Some(why) = a.is_other_machine(&b).filter(|_| !args.fail_if.is_empty()) {
         return Err(Failure::bad_input(format!("--fail-if: not comparable: {why}")));
     }
-    let mut exit = Exit::Done;
-    for change in &args.fail_if {
-        for held in change.holding(&first, &second)? {
-            tell(held);
-            exit = Exit::Missed;
-        }
-    }
-    Ok(exit)
+    let held = Change::holding(&args.fail_if, &first, &second)?;
+    held.iter().for_each(tell);
+    Ok(if held.is_empty() { Exit::Done } else { Exit::Missed })
 }
 
 /// One of two runs.
@@ -141,8 +137,8 @@ fn text_of(a: &Side, b: &Side, pairs: &[ExperimentPair]) -> String {
         "A: {}, load {}\nB: {}, load {}\n{place}: rounds are not paired, so whatever changed between the runs (load, \
          clock, kernel{}) is in the ratios.\nIntervals: 95 %, Welch's over the medians of the process starts; none with \
          fewer than {MIN_STARTS} process starts. A difference is shown where the interval leaves 0 % out and the change is beyond \
-         what both runs show between two equal variants. One run of each does not tell it from what a second run of the \
-         same program would differ by.\n",
+         what both runs show between two equal variants; `alone`, if not all figures of the two runs hold it at once. \
+         One run of each does not tell it from what a second run of the same program would differ by.\n",
         a.name(),
         a.load(),
         b.name(),

@@ -170,53 +170,75 @@ impl Change {
         self.0.check()
     }
 
-    /// What holds between two runs, a sentence for each variant; empty where the condition does not hold. It holds where
-    /// the ratio of the medians is shown to be beyond the bound: its interval, which holds for all variants at once, leaves
-    /// the bound out, and it is farther from the bound than the floor of both runs.
+    /// What holds between two runs of all these conditions, a sentence for each variant; empty where none does. One holds
+    /// where the ratio of the medians is shown to be beyond the bound: its interval leaves the bound out, and it is farther
+    /// from the bound than the floor of both runs. The intervals of all variants of all conditions hold at once, since any of
+    /// them fails the command.
     ///
     /// # Errors
     /// One of the runs does not have the figures, or too few of them to judge, or the runs are of different size.
-    pub fn holding(&self, before: &[Results], after: &[Results]) -> Result<Vec<String>, Failure> {
-        let refuse = |why: String| Failure::bad_input(format!("--fail-if \"{self}\": {why}"));
-        let Condition { id, metric, variant: wanted, compare, bound } = &self.0;
-        let of = |all: &'_ [Results]| all.iter().position(|results| results.run.id == *id);
+    pub fn holding(
+        all: &[Change],
+        before: &[Results],
+        after: &[Results],
+    ) -> Result<Vec<String>, Failure> {
+        let meant = all.iter().map(|change| change.meant(before, after));
+        let meant: Vec<Meant> = meant.collect::<Result<_, _>>()?;
+        let of = meant.iter().map(|it| it.variants.len()).sum();
+        let held = all.iter().zip(&meant).map(|(change, meant)| change.held(meant, of));
+        Ok(held.collect::<Result<Vec<_>, _>>()?.concat())
+    }
+
+    fn refuse(&self, why: impl fmt::Display) -> Failure {
+        Failure::bad_input(format!("--fail-if \"{self}\": {why}"))
+    }
+
+    /// The variants that it names and both runs have.
+    fn meant<'r>(&self, before: &'r [Results], after: &'r [Results]) -> Result<Meant<'r>, Failure> {
+        let Condition { id, metric, variant: wanted, .. } = &self.0;
+        let of = |all: &'r [Results]| all.iter().find(|results| results.run.id == *id);
         let (Some(a), Some(b)) = (of(before), of(after)) else {
-            return Err(refuse(format!(
-                "only runs that both have '{id}' can be judged; measure it"
-            )));
+            let why = format!("only runs that both have '{id}' can be judged; measure it");
+            return Err(self.refuse(why));
         };
-        let (a, b) = (&before[a], &after[b]);
         if let Some(why) = incomparable(a, b) {
-            return Err(refuse(why));
+            return Err(self.refuse(why));
         }
         let [small, large] = [a, b].map(|results| results.run.size);
         if small != large {
-            return Err(refuse(format!(
+            return Err(self.refuse(format_args!(
                 "not comparable: one run is {}, the other {}, so their turns are of different length; repeat one of them",
                 small.name(),
                 large.name()
             )));
         }
-        let bound = 1.0 + bound / 100.0;
-        let rises = matches!(compare, Compare::Above | Compare::AtLeast);
         let is_wanted = |name: &String| wanted.as_ref().is_none_or(|wanted| wanted == name);
-        let measured = |name: &String| unpaired(a, b, name, metric, 1).is_some();
+        let is_measured = |name: &String| unpaired(a, b, name, metric, 1).is_some();
         let names = a.variants();
-        let of_both: Vec<&String> =
-            names.iter().filter(|name| is_wanted(name)).filter(|name| measured(name)).collect();
-        if of_both.is_empty() {
+        let both = names.iter().filter(|name| is_wanted(name) && is_measured(name));
+        let variants: Vec<String> = both.cloned().collect();
+        if variants.is_empty() {
             let known = names.iter().map(String::as_str);
             let hint = wanted.as_ref().map_or(String::new(), |it| names::nearest(it, known));
-            return Err(refuse(format!(
+            return Err(self.refuse(format_args!(
                 "nothing was measured in both runs that it names; {hint}see `hocket lab report`"
             )));
         }
+        Ok(Meant { before: a, after: b, variants })
+    }
+
+    /// What holds, as some of `of` comparisons.
+    fn held(&self, meant: &Meant, of: usize) -> Result<Vec<String>, Failure> {
+        let Condition { metric, compare, bound, .. } = &self.0;
+        let Meant { before, after, variants } = meant;
+        let bound = 1.0 + bound / 100.0;
+        let rises = matches!(compare, Compare::Above | Compare::AtLeast);
         let mut held = Vec::new();
-        for name in &of_both {
-            let Some(found) = unpaired(a, b, name, metric, of_both.len()) else { continue };
-            let floor = floor_of_both(a, b, name, metric);
+        for name in variants {
+            let Some(found) = unpaired(before, after, name, metric, of) else { continue };
+            let floor = floor_of_both(before, after, name, metric);
             if !found.judged(floor, MIN_STARTS).is_decided() {
-                return Err(refuse(format!(
+                return Err(self.refuse(format_args!(
                     "{name} cannot be judged: that takes {MIN_STARTS} process starts in each run, figures above zero and a \
                      variant that is measured twice; give both runs more time"
                 )));
@@ -230,6 +252,14 @@ impl Change {
         }
         Ok(held)
     }
+}
+
+/// What a condition is about: one experiment in two runs.
+struct Meant<'r> {
+    before: &'r Results,
+    after: &'r Results,
+    /// That both runs have figures of.
+    variants: Vec<String>,
 }
 
 impl fmt::Display for Change {
