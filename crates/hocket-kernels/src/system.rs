@@ -47,7 +47,9 @@ pub use computing::Computing;
 pub use descriptors::{Epoll, Select};
 pub use disk::{BLOCK, BlockTest, DiskBlocks};
 pub use files::{Call, CreatedFiles};
-pub use memory::{Bandwidth, FileMapping, Latency, Mapping, PageFault, Transfer, WalkOrder};
+pub use memory::{
+    Bandwidth, FileMapping, Latency, Mapping, PageFault, Transfer, UntouchedPages, WalkOrder,
+};
 pub use pipe_copy::PipeCopy;
 pub use process::{run_here, run_in_processes};
 pub use ring::Ring;

@@ -33,6 +33,7 @@ pub mod sibling_priority;
 pub mod affinity;
 pub mod pi;
 pub mod protection;
+pub mod tuning;
 
 pub mod block_pattern;
 pub mod load_pattern;
@@ -90,6 +91,7 @@ pub static ALL: &[&dyn Experiment] = &[
     &affinity::Affinity,
     &pi::Pi,
     &protection::Protection,
+    &tuning::Tuning,
     &block_pattern::BlockPattern,
     &load_pattern::LoadPatterns,
     &sessions::Sessions,

@@ -167,6 +167,57 @@ pub fn request_slice(slice: Duration) -> Fact<u64> {
     }
 }
 
+/// CPU time that the kernel sets aside for a thread (SCHED_DEADLINE): this much in each period.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Reservation {
+    /// CPU time in each period; a thread that uses it up waits for the next one.
+    pub runtime: Duration,
+    /// The period, which is the deadline as well.
+    pub period: Duration,
+}
+
+/// Requests CPU time of the class SCHED_DEADLINE for the calling thread, and returns what the system then reports. Threads
+/// that it starts are ordinary ones. The kernel grants it only to threads that may run on every CPU of their cpuset.
+///
+/// Thread: any, for itself. Cost: two system calls. Not for the block.
+pub fn request_reservation(asked: Reservation) -> Fact<Reservation> {
+    let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let attr = SchedAttr {
+        policy: sys::SCHED_DEADLINE,
+        flags: sys::RESET_ON_FORK,
+        runtime: ns(asked.runtime),
+        deadline: ns(asked.period),
+        period: ns(asked.period),
+        ..SchedAttr::default()
+    };
+    match sys::set_sched_attr(&attr).and_then(|()| sys::sched_attr()) {
+        Ok(got) if got.policy == sys::SCHED_DEADLINE => Fact::Value(Reservation {
+            runtime: Duration::from_nanos(got.runtime),
+            period: Duration::from_nanos(got.period),
+        }),
+        Ok(got) => {
+            Fact::Unknown(format!("it was accepted, and {} is reported", ClassNow::of(&got)))
+        }
+        Err(e) => Fact::Unknown(no_reservation(&e)),
+    }
+}
+
+fn no_reservation(error: &io::Error) -> String {
+    match (error.raw_os_error(), has_capability(CAP_SYS_NICE)) {
+        (Some(libc::EPERM), Some(false)) => {
+            "SCHED_DEADLINE takes CAP_SYS_NICE, which the process lacks; run as root".into()
+        }
+        (Some(libc::EPERM), _) => {
+            "the kernel refuses SCHED_DEADLINE, as it does for a thread that may not run on every CPU of its cpuset"
+                .into()
+        }
+        (Some(libc::EBUSY), _) => {
+            "the kernel has no CPU time left for SCHED_DEADLINE (kernel.sched_rt_runtime_us)".into()
+        }
+        _ => format!("sched_setattr: {}", crate::kernel_files::plain(error)),
+    }
+}
+
 /// Restores the calling thread's class when dropped.
 ///
 /// For short stays in another class. It must be dropped by the thread that made it, so it cannot be sent away.

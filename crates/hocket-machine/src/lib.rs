@@ -13,7 +13,9 @@
 //! - [`memory`]: locked memory.
 //! - [`cookie`], [`partition`], [`smt`]: which threads may run beside a thread. They use the kernel's core scheduling,
 //!   CPUs reserved in a control group, and SMT switched off.
-//! - [`clock`]: ticks, their rate, monotonic time, absolute sleep.
+//! - [`changes`]: settings of the whole machine that are changed for a while and put back.
+//! - [`idle_latency`]: how deep idle CPUs may sleep.
+//! - [`clock`]: ticks, their rate, monotonic time, absolute sleep and how late it may end.
 //! - [`float_mode`]: tiny numbers as zero.
 //! - [`grants`]: what this process may do here, probed without leaving a trace.
 //! - [`facts`] and [`noise`]: what a record must contain to be credible, and what disturbed a measurement.
@@ -35,6 +37,8 @@ pub mod memory;
 pub mod cookie;
 pub mod partition;
 pub mod smt;
+pub mod changes;
+pub mod idle_latency;
 
 pub mod clock;
 
@@ -53,6 +57,7 @@ mod arch;
 mod cpuset;
 mod fact;
 mod kernel_files;
+mod note_files;
 mod sys;
 
 pub use cpuset::{CpuSet, MAX_CPUS};

@@ -25,6 +25,7 @@ use serde::Serialize;
 use crate::cpuset::CpuSet;
 use crate::fact::Fact;
 use crate::kernel_files::{KernelFiles, plain};
+use crate::note_files;
 use crate::sys::{self, Caretaker, Deed};
 
 pub use note::LeftBehind;
@@ -205,10 +206,7 @@ impl Root {
     /// The running system. The note goes to `/run/hocket`, or to `$XDG_RUNTIME_DIR/hocket` if
     /// that cannot be written.
     pub fn live() -> Self {
-        let own =
-            std::env::var_os("XDG_RUNTIME_DIR").map(|folder| Path::new(&folder).join("hocket"));
-        let notes = [Some(PathBuf::from("/run/hocket")), own].into_iter().flatten().collect();
-        Self { files: KernelFiles::live(), notes }
+        Self { files: KernelFiles::live(), notes: note_files::folders() }
     }
 
     /// The switch alone, to read it.
@@ -277,10 +275,10 @@ impl Root {
 
     fn refuse_a_second(&self) -> Result<(), SmtError> {
         let notes = || self.notes.iter().filter_map(|folder| Note::read(folder));
-        if let Some(note) = notes().find(Note::is_owner_alive) {
-            return Err(SmtError::Busy(note.process));
+        if let Some(note) = notes().find(|note| note.owner.is_alive()) {
+            return Err(SmtError::Busy(note.owner.process));
         }
-        notes().next().map_or(Ok(()), |note| Err(SmtError::LeftBehind(note.process)))
+        notes().next().map_or(Ok(()), |note| Err(SmtError::LeftBehind(note.owner.process)))
     }
 
     /// Prepares the way back before switching: the note for the next start, then the process that waits.

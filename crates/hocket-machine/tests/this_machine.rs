@@ -3,8 +3,10 @@
 
 use std::process::Command;
 use std::sync::mpsc;
+use std::time::Duration;
 
-use hocket_machine::class::{self, Class, ClassGuard};
+use hocket_machine::class::{self, Class, ClassGuard, Policy, Reservation};
+use hocket_machine::idle_latency::{self, IdleLatencyError};
 use hocket_machine::memory::{self, LockScope};
 use hocket_machine::pin::{self, CpuSet, PinError};
 use hocket_machine::{Topology, clock, facts, grants};
@@ -22,6 +24,9 @@ fn this_machine() {
     another_thread_is_named_ranked_and_missed();
     probing_leaves_no_trace();
     clocks_are_checked();
+    timer_slack_is_read_back_and_ends_with_its_thread();
+    reserved_time_is_read_back_or_refused_with_a_reason();
+    idle_latency_is_held_and_let_go();
 }
 
 fn discovery_finds_the_cpus_of_this_process() {
@@ -258,4 +263,45 @@ fn clocks_are_checked() {
     let ppm = (again.ticks_per_second / check.rate.ticks_per_second - 1.0).abs() * 1e6;
     let allowed = again.uncertainty_ppm + check.rate.uncertainty_ppm + 500.0;
     assert!(ppm <= allowed, "{ppm} ppm apart, {allowed} allowed");
+}
+
+fn timer_slack_is_read_back_and_ends_with_its_thread() {
+    let now = || std::fs::read_to_string("/proc/thread-self/timerslack_ns").ok();
+    let before = now();
+    let asked = std::thread::spawn(|| clock::request_timer_slack(1));
+    assert_eq!(asked.join().expect("no panic").value(), Some(&1));
+    assert_eq!(now(), before);
+}
+
+fn reserved_time_is_read_back_or_refused_with_a_reason() {
+    let asked =
+        Reservation { runtime: Duration::from_micros(200), period: Duration::from_millis(2) };
+    let try_it = move || {
+        let got = class::request_reservation(asked);
+        (got, class::now().value().map(|now| now.policy))
+    };
+    let (got, policy) = std::thread::spawn(try_it).join().expect("no panic");
+    match (got.value(), got.why()) {
+        (Some(got), _) => assert_eq!((*got, policy), (asked, Some(Policy::Deadline))),
+        (None, why) => {
+            assert_ne!(policy, Some(Policy::Deadline));
+            println!("SKIPPED reserved_time_is_read_back: {}", why.unwrap_or_default());
+        }
+    }
+}
+
+/// The limit of the machine: only its own part of it is certain, since other programs may hold one, too.
+fn idle_latency_is_held_and_let_go() {
+    let held = match idle_latency::hold(500) {
+        Ok(held) => held,
+        Err(why @ (IdleLatencyError::NoFile(_) | IdleLatencyError::AlreadyThere(_))) => {
+            return println!("SKIPPED idle_latency_is_held_and_let_go: {why}");
+        }
+        Err(why) => panic!("{why}"),
+    };
+    assert!(held.now_us() <= 500 && idle_latency::now_us().is_ok_and(|us| us <= 500));
+    drop(held);
+    // A second request for it finds none, or what another program holds.
+    let again = idle_latency::hold(500);
+    assert!(matches!(again, Ok(_) | Err(IdleLatencyError::AlreadyThere(_))), "{again:?}");
 }

@@ -1,6 +1,6 @@
 //! What an earlier run left: changes of the whole machine, and folders and parts of a killed run.
 //!
-//! SMT that was switched off and CPUs that were set apart are put back however a run ends, by a process that waits for
+//! SMT that was switched off, CPUs that were set apart and settings that were changed are put back however a run ends, by a process that waits for
 //! its end. Only where that one was killed too is something left; then the next start says so, and
 //! `hocket machine --restore` puts it back.
 //!
@@ -16,7 +16,7 @@ use std::sync::{Mutex, PoisonError};
 use hocket_files::{DeadPart, dead_parts_in, remove_dead_folders};
 use hocket_lab::store::shared_on;
 use hocket_machine::partition::Cgroups;
-use hocket_machine::smt;
+use hocket_machine::{changes, smt};
 
 use crate::failure::Failure;
 use crate::output::note;
@@ -33,8 +33,24 @@ pub fn found() -> Vec<String> {
         let (path, process) = (left.path().display(), left.process());
         format!("CPUs are set apart in {path} by process {process}, which is gone")
     });
-    smt.into_iter().chain(groups).collect()
+    let settings = changes::left_behind()
+        .map(|left| format!("settings of the machine were changed by {}", whose(&left)));
+    smt.into_iter().chain(groups).chain(settings).collect()
 }
+
+/// Process 12, which is gone (/sys/..., /proc/... and 3 more).
+fn whose(left: &changes::LeftBehind) -> String {
+    let (named, rest) = left.before().split_at(left.before().len().min(MOST_SETTINGS));
+    let named: Vec<String> = named.iter().map(|change| change.setting.to_string()).collect();
+    let more = match rest.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("process {}, which is gone ({}{more})", left.process(), named.join(", "))
+}
+
+/// So many settings are named.
+const MOST_SETTINGS: usize = 3;
 
 /// Tells on standard error what was left and what helps; removes temporary folders that nobody needs any more.
 pub fn warn() {
@@ -119,6 +135,10 @@ fn left(part: &DeadPart, kind: Option<&str>) -> String {
     }
 }
 
+fn said(change: &changes::Change) -> String {
+    format!("{} says `{}` again", change.setting, change.value)
+}
+
 /// Puts everything back; returns what was done, a sentence each.
 ///
 /// # Errors
@@ -133,6 +153,11 @@ pub fn restore() -> Result<Vec<String>, Failure> {
         let path = left.path().display().to_string();
         left.restore().map_err(Failure::not_possible)?;
         done.push(format!("{path} is gone, its CPUs are everybody's again"));
+    }
+    if let Some(left) = changes::left_behind() {
+        let said: Vec<String> = left.before().iter().map(said).collect();
+        left.restore().map_err(Failure::not_possible)?;
+        done.extend(said);
     }
     Ok(done)
 }

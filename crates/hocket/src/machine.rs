@@ -40,7 +40,7 @@ pub struct MachineArgs {
     /// of many pairs for some seconds, and says `unknown` if other programs disturb it.
     #[arg(long, conflicts_with_all = ["json", "topology"])]
     pub verify: bool,
-    /// Undoes what a killed run left behind: SMT switched off, CPUs reserved.
+    /// Undoes what a killed run left behind: SMT switched off, CPUs reserved, settings changed.
     #[arg(long, conflicts_with_all = ["json", "topology", "verify"])]
     pub restore: bool,
 }

@@ -101,6 +101,7 @@ pub(crate) fn map_and_read_file(file: &impl AsFd, bytes: usize, page: usize) -> 
 }
 
 /// Private pages that nobody has touched.
+#[derive(Debug)]
 pub(crate) struct FreshPages {
     at: NonNull<u8>,
     pages: usize,
@@ -116,6 +117,17 @@ impl FreshPages {
         // SAFETY: own-mapping; advice does not change contents.
         unsafe { libc::madvise(fresh.at.as_ptr().cast(), pages * page, libc::MADV_NOHUGEPAGE) };
         Ok(fresh)
+    }
+
+    /// Writes a byte to one of them; whether there is that one.
+    #[inline]
+    pub(crate) fn touch_one(&mut self, page: usize) -> bool {
+        let is_there = page < self.pages;
+        if is_there {
+            // SAFETY: own-mapping: within it, and only this value's.
+            unsafe { self.at.as_ptr().add(page * self.page).write_volatile(1) };
+        }
+        is_there
     }
 
     /// Writes a byte to each: a page fault each time.

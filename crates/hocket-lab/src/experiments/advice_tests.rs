@@ -6,6 +6,7 @@ use super::guest::measured;
 use super::priority::Priority;
 use super::schedules::Schedules;
 use super::smt_bound::SmtBound;
+use super::tuning::Tuning;
 use super::wake::Wake;
 use crate::harness::{Design, Experiment, Host, Sentence, Size, Standing};
 
@@ -113,4 +114,21 @@ fn how_workers_wait_and_how_much_fits() {
     let fits = advised(&Capacity, "channels", |_| Some(400.0));
     check(&waits(180.0), Standing::Shown, "Let workers sleep at once", "");
     check(&fits, Standing::Shown, "How much fits:", "400 channels at 64 frames");
+}
+
+#[test]
+fn which_settings_are_worth_it() {
+    let of = |slack_ns: f64| {
+        advised(&Tuning, "lateness", |name| match name {
+            "ordinary timer-slack rest" => Some(slack_ns),
+            "ordinary as-is rest" => Some(60_000.0),
+            _ => None,
+        })
+    };
+    let helps = of(6_000.0);
+    check(&helps, Standing::Shown, "Worth setting here: the least timer slack", "(at rest: ");
+    assert!(helps.text.contains("-90"), "{}", helps.text);
+    let leave = "Leave the system's settings as they are: none of those tried";
+    check(&of(60_000.0), Standing::NotShown, leave, "no difference shown");
+    check(&of(90_000.0), Standing::Shown, leave, "run earlier");
 }

@@ -91,6 +91,7 @@ Examples:
   hocket lab run false-sharing --full --records desk.sqlite
   hocket lab run wake --quick --fail-if \"wake.lateness > 100000\"
   hocket lab run aim9 --folder /var/tmp            writes its files there
+  hocket lab run tuning --system-wide              also tries settings of the whole machine
   hocket lab run --guest ./program                 compares the variants of a program of yours
   hocket lab run affinity --guest \"xz -kc FILE\"    measures whether pinning helps a command
 
@@ -101,7 +102,7 @@ pub struct RunArgs {
     #[arg(value_name = "ID")]
     pub ids: Vec<String>,
     /// Runs a job file of `hocket lab plan` and writes one new record file.
-    #[arg(long, value_name = "FILE", requires = "records", conflicts_with_all = ["ids", "quick", "full", "time", "seed", "width", "fail_if", "guest", "folder"])]
+    #[arg(long, value_name = "FILE", requires = "records", conflicts_with_all = ["ids", "quick", "full", "time", "seed", "width", "fail_if", "guest", "folder", "system_wide"])]
     pub spec: Option<PathBuf>,
     /// Some seconds per experiment, all in less than five minutes (the default).
     #[arg(long, conflicts_with_all = ["full", "time"])]
@@ -128,6 +129,10 @@ pub struct RunArgs {
     /// holds it].
     #[arg(long, value_name = "FOLDER")]
     pub folder: Option<PathBuf>,
+    /// Lets `tuning` also try settings of the whole machine: frequency governor, sleep of idle CPUs, interrupts, preemption mode.
+    /// They are put back however the run ends.
+    #[arg(long)]
+    pub system_wide: bool,
     /// Measures this program, which answers a line of JSON for each round; with `affinity`, any command. Blanks separate
     /// words, quotes hold them together. docs/lab.md explains how programs answer.
     #[arg(long, value_name = "CMD")]

@@ -4,10 +4,11 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use hocket_lab::experiments::{folder, load_pattern};
+use hocket_lab::experiments::{folder, load_pattern, tuning};
 use hocket_lab::fleet::LabJob;
 use hocket_lab::harness::{self, Budget, Host, Launcher, Limits, Plan, Size};
 use hocket_lab::store::{RunHead, RunRecord, Store};
+use hocket_machine::changes::Root;
 use indicatif::ProgressBar;
 use serde_json::Value;
 
@@ -27,6 +28,8 @@ pub(super) const QUICK_ALL: Duration = Duration::from_secs(270);
 pub(super) const FULL_EACH: Duration = Duration::from_secs(120);
 /// With at least this much time for each, `--time` measures as a full run does.
 const FULL_FROM: Duration = Duration::from_secs(60);
+/// Settings that are not put back so long after a run will not be.
+const PUT_BACK: Duration = Duration::from_secs(10);
 
 /// Runs the command.
 pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
@@ -46,6 +49,9 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     }
     if let Some(folder) = &args.folder {
         make_files_in(folder, &ids)?;
+    }
+    if args.system_wide {
+        allow_system_wide(&ids)?;
     }
     for condition in &args.fail_if {
         let measured = |id: &String| id == condition.id();
@@ -71,6 +77,9 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     warn_of_network(&store);
     let started = Instant::now();
     let number = measure(&mut store, &plan, &stop, None)?;
+    // Settings of process starts that were ended are put back beside them.
+    let put_back =
+        if args.system_wide { Root::live().wait_until_put_back(PUT_BACK) } else { Ok(()) };
     crate::notes::time_taken(
         args.time,
         started.elapsed(),
@@ -84,6 +93,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let interrupted = stop.load(Relaxed);
     let record = store.choose(&number.to_string()).map_err(failure)?;
     let exit = report::show(&store, &record, args.form(), &args.fail_if)?;
+    put_back.map_err(Failure::not_possible)?;
     if !interrupted {
         guests::check(args, &record)?;
     }
@@ -113,6 +123,17 @@ fn warn_of_network(store: &Store) {
             store.path().display()
         ));
     }
+}
+
+/// `tuning` tries settings of the whole machine.
+fn allow_system_wide(ids: &[String]) -> Result<(), Failure> {
+    if !ids.is_empty() && !ids.iter().any(|id| id == tuning::ID) {
+        return Err(Failure::bad_input(
+            "--system-wide: tuning is not among the experiments named; name it, or leave --system-wide out",
+        ));
+    }
+    tuning::allow_system_wide();
+    Ok(())
 }
 
 /// Experiments make their files in this folder.

@@ -42,6 +42,13 @@ fn refused(args: &[&str], code: i32, words: &[&str]) {
     check_refused(&lab(args).iter().map(String::as_str).collect::<Vec<_>>(), code, words);
 }
 
+/// What changes the whole machine is asked for by name, and never by a job file.
+#[test]
+fn settings_of_the_whole_machine_are_for_tuning_alone() {
+    refused(&["run", "wake", "--system-wide"], 2, &["--system-wide", "tuning", "name it"]);
+    refused(&["run", "--spec", "job.toml", "--system-wide"], 2, &["--system-wide", "--spec"]);
+}
+
 #[test]
 fn a_run_is_kept_reported_exported_and_asked() {
     let short = ran(&["report"]);

@@ -47,6 +47,10 @@ const SKIPPED: &[(&str, &str)] = &[
         "the plug-in is made up; tests/cli/plugins.rs saves the state of the tests' own",
     ),
     ("hocket report --serve", "it serves until Ctrl-C; tests/cli/site.rs serves one and asks it"),
+    (
+        "hocket lab run tuning --system-wide",
+        "it changes the whole machine; hocket-machine/tests/changes.rs changes a made-up one",
+    ),
     ("hocket lab run --guest", "the program is the reader's; tests/cli/guests.rs measures some"),
     (
         "hocket lab run affinity --guest \"xz -kc FILE\"",
