@@ -60,7 +60,7 @@ pub(in crate::play) enum Refusal {
 
 impl Refusal {
     /// For people; it may hold what came, as it came.
-    pub(super) fn text(&self) -> String {
+    pub(in crate::play) fn text(&self) -> String {
         match self {
             Refusal::Malformed(why) => format!("a packet is no OSC: {why}"),
             Refusal::Unknown(addr) => format!("there is nothing at '{addr}'"),
