@@ -209,6 +209,7 @@ impl<E: SegmentEffect> Segmented<E> {
     }
 
     /// How many frames have passed since the last control point.
+    #[cfg(target_arch = "x86_64")]
     pub(crate) fn elapsed(&self) -> usize {
         self.elapsed
     }

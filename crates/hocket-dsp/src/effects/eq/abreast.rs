@@ -7,8 +7,11 @@
 
 use super::{BANDS, Band, Eq};
 use crate::abreast::ABREAST;
-use crate::block::{Block, StereoMut};
+#[cfg(target_arch = "x86_64")]
+use crate::block::Block;
+use crate::block::StereoMut;
 use crate::math;
+#[cfg(target_arch = "x86_64")]
 use crate::segment::{Ahead, Segmented};
 
 /// Rows of two stereo signals.
@@ -74,6 +77,7 @@ impl Eq {
     }
 
     /// Whether control points only flush tails until the next event: all bands are on, so none becomes idle, and none glides.
+    #[cfg(target_arch = "x86_64")]
     fn rests_until_told(&self) -> bool {
         !self.moving
             && self.active_count == BANDS
