@@ -37,7 +37,7 @@ mod written;
 mod notes;
 mod leftovers;
 mod interrupt;
-pub mod http;
+mod http;
 mod disk_silence;
 mod takes;
 pub mod output;

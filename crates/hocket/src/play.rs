@@ -69,7 +69,6 @@ use live::Live;
 use meter::Meter;
 use notes::{Notes, Until};
 use osc::Listener;
-pub use osc::request::asked_by_osc;
 use outcome::{Disk, Outcome};
 use peaks::{Looker, Peaks};
 use policies::Policies;
@@ -81,7 +80,7 @@ use take_news::TakeNews;
 use view::{Facts, View};
 use watcher::{Causes, watch};
 use web::Page;
-pub use web::{TokenSource, USUAL_PORT, asked_by_page};
+pub use web::{TokenSource, USUAL_PORT};
 
 /// Late blocks on their way to be explained; the watcher takes them ten times a second, so it is
 /// enough for every block of 64 frames at 48 kHz to be late.

@@ -161,7 +161,7 @@ impl Machine {
     }
 }
 
-/// What a turn takes if nobody says otherwise, in nanoseconds.
+/// The usual length of a turn, in nanoseconds.
 pub const TURN_NS: f64 = 50e6;
 
 /// A run of `design` in which `effect` is the true factor of every variant; twins have their original's. Its metrics are

@@ -50,7 +50,7 @@ fn free_name(original: &str, from: usize, names: &mut BTreeSet<String>) -> Strin
     free
 }
 
-/// What the track hears of itself, it hears of the copy. What it hears of others stays.
+/// Keys and events that the track takes from itself come from the copy. Those that it takes from other strips stay.
 fn follow(track: &mut Track, original: StripId, copy: StripId) {
     for effect in &mut track.strip.chain {
         let heard =

@@ -32,7 +32,6 @@ use crate::http::connections::{Connections, TAKEN_AT_ONCE};
 use crate::http::{Answer, Request, Status};
 use crate::output::{detail, note, tell};
 use access::{Access, may_command};
-pub use action::asked_by_page;
 pub(super) use served::Served;
 use token::Token;
 pub use token::TokenSource;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use super::{NOTES, Wanted};
 
 /// Gives takes the number of this run, unless none of them is there yet. Returns whether it has. A folder that cannot be
-/// read has none; whoever begins the take says why.
+/// read counts as empty: beginning the take there fails, and that error names the reason.
 ///
 /// Thread: control. Cost: reads the folder of each take.
 pub(super) fn number(takes: &mut [Wanted]) -> bool {

@@ -148,7 +148,7 @@ fn a_card_that_slept_plays_on_whether_or_not_its_driver_can_resume_it() {
     }
 }
 
-/// It ends with exit code 3, and says why once. What was played until then is told, and recorded.
+/// It ends with exit code 3, and says why once. It still reports and records what it played until then.
 #[track_caller]
 fn check_end(card: &Card, way: &str, why: &str) {
     let take = card.path(&format!("{way}.wav")).display().to_string();

@@ -86,18 +86,6 @@ pub(super) fn requests(packet: &[u8]) -> Vec<Asked> {
     }
 }
 
-/// What a packet asks for, each with its address and in words, or why it is not obeyed: for those who have nothing but
-/// bytes, such as fuzzers. The words are of no format. `hocket play --osc` reads its packets in the same way.
-///
-/// Thread: any. Cost: O(bytes), allocates.
-pub fn asked_by_osc(packet: &[u8]) -> Vec<Result<String, String>> {
-    let in_words = |asked: Asked| match asked {
-        Ok((addr, request)) => Ok(format!("{addr}: {request:?}")),
-        Err(refusal) => Err(refusal.text()),
-    };
-    requests(packet).into_iter().map(in_words).collect()
-}
-
 fn collect(packet: &[u8], messages: &mut Vec<OscMessage>) -> Result<(), String> {
     match packet.len() > LARGEST {
         true => Err(format!("it has more than {LARGEST} bytes")),

@@ -41,17 +41,6 @@ pub(super) fn obey(
     done.map_err(|why| (Status::NotPossible, why))
 }
 
-/// What a request asks for, in words, or why it does not: for those who have nothing but bytes, such as fuzzers. The words
-/// are of no format. Pages do the part of it that concerns the song and its strips.
-///
-/// Thread: any. Cost: O(bytes), allocates.
-///
-/// # Errors
-/// How it is answered, and why.
-pub fn asked_by_page(asked: &Request) -> Result<String, (Status, String)> {
-    command(asked).map(|command| format!("{command:?}"))
-}
-
 fn command(asked: &Request) -> Result<Command, (Status, String)> {
     let args = values(&asked.body).map_err(|why| (Status::Malformed, why.to_owned()))?;
     let message = OscMessage { addr: asked.target.clone(), args };
