@@ -8,7 +8,7 @@
 //!
 //! # Which effects
 //! Those that run at least 1.5 times as fast abreast: equalisers of four bands, compressors, amplifiers, correlation meters
-//! (`cargo bench -p hocket-engine --bench abreast`). The others:
+//! (`cargo bench --bench abreast`). The others:
 //!
 //! - An equaliser of fewer bands spends too much of its time on beginning segments.
 //! - Most of a limiter's work is looking up past frames. Wider registers made it 1.1 to 1.4 times as fast.

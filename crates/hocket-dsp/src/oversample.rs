@@ -74,7 +74,7 @@ impl Fir {
     /// The same with the instructions of the function that it is written into.
     #[inline(always)]
     fn run_here(&self, out: &mut [f32]) {
-        const TILE: usize = 16;
+        const TILE: usize = 32;
         let mut at = 0;
         let mut tiles = out.chunks_exact_mut(TILE);
         for tile in &mut tiles {

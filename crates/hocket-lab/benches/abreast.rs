@@ -1,11 +1,12 @@
 //! What strips abreast are worth: `cargo bench --bench abreast -- [--blocks N] [--record FILE [--force]]`.
 //!
 //! Strips that write noise, each through four equalisers of four bands, or other effects that run abreast, and one master.
-//! Two engines with one worker take turns, block by block, on one thread: one runs each strip by itself, the other two at a
-//! time. Their outputs have the same bits, which is checked first. The ratio is the time of a block abreast as a part of the
-//! one before it or behind it; its interval is that of a median by order statistics (95 %).
+//! Three engines with one worker take turns, block by block, on one thread: one runs each strip by itself, one two at a
+//! time, and a bare one has the noise and the master alone. The outputs of the first two have the same bits, which is checked
+//! first. A turn's ratio is the time of its block abreast as a part of that by itself; the ratio of the effects is the same
+//! after the bare block's time was taken from both. Each interval is that of a median by order statistics (95 %).
 //!
-//! Once with block directly after block, and once with a pause before each pair of blocks: a core that has not used its wide
+//! Once with block directly after block, and once with a pause before each turn: a core that has not used its wide
 //! registers for a time may be slow with them at first.
 
 mod one_seat;
@@ -24,6 +25,8 @@ const FRAMES: usize = 64;
 const RATE_HZ: u32 = 48_000;
 const STRIPS: u32 = 16;
 const EFFECTS: u32 = 4;
+/// The orders in which the engines take turns: each comes behind each other one, at each place.
+const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
 /// The period of 64 frames.
 const PAUSE: Duration = Duration::from_micros(1333);
 
@@ -40,29 +43,31 @@ fn run() -> Result<(), String> {
     let result = json!({
         "frames": FRAMES, "strips": STRIPS, "effects_of_a_strip": EFFECTS, "contests": found,
     });
-    command.keep("hocket-abreast/1", result)
+    command.keep("hocket-abreast/2", result)
 }
 
-/// Both ways of one effect, without and with pauses.
+/// All three engines of one effect, without and with pauses.
 fn contest(effect: &str, blocks: usize) -> Vec<Value> {
-    let mut alone = engine(effect, Couples::Never);
-    let mut abreast = engine(effect, Couples::WhereTheyPay);
+    let alone = engine(effect, EFFECTS, Couples::Never);
+    let abreast = engine(effect, EFFECTS, Couples::WhereTheyPay);
+    let bare = engine(effect, 0, Couples::Never);
     let couples = abreast.schedule().units().units().iter().map(|unit| unit.couples.len());
     let couples: usize = couples.sum();
     println!("{STRIPS} strips with {EFFECTS} x {effect}, {couples} couples on this CPU");
-    check(&mut alone, &mut abreast);
+    let mut engines = [alone, abreast, bare];
+    check(&mut engines);
     let mut turn = |pause: Duration| {
-        let samples = compare(&mut alone, &mut abreast, blocks, pause);
-        let (alone_us, abreast_us): (Vec<f64>, Vec<f64>) = samples.into_iter().unzip();
+        let [alone_us, abreast_us, bare_us] = compare(&mut engines, blocks, pause);
         let pause_us = pause.as_micros() as u64;
         json!({
             "effect": effect, "couples": couples, "pause_us": pause_us, "alone_us": alone_us, "abreast_us": abreast_us,
+            "bare_us": bare_us,
         })
     };
     vec![turn(Duration::ZERO), turn(PAUSE)]
 }
 
-fn check(alone: &mut Engine, abreast: &mut Engine) {
+fn check([alone, abreast, _]: &mut [Engine; 3]) {
     for block in 0..50 {
         let bits = [&mut *alone, &mut *abreast].map(|engine| {
             engine.process_serial(FRAMES);
@@ -75,34 +80,29 @@ fn check(alone: &mut Engine, abreast: &mut Engine) {
     }
 }
 
-/// The times of each pair of blocks in microseconds: by itself, abreast.
-fn compare(
-    alone: &mut Engine,
-    abreast: &mut Engine,
-    blocks: usize,
-    pause: Duration,
-) -> Vec<(f64, f64)> {
-    let mut samples = Vec::with_capacity(blocks);
-    for round in 0..blocks {
+/// The times of the blocks of each turn in microseconds: by itself, abreast, bare.
+fn compare(engines: &mut [Engine; 3], turns: usize, pause: Duration) -> [Vec<f64>; 3] {
+    let mut times: [Vec<f64>; 3] = std::array::from_fn(|_| Vec::with_capacity(turns));
+    for turn in 0..turns {
         std::thread::sleep(pause);
-        let (one, both) = match round % 2 {
-            0 => (walk_us(alone), walk_us(abreast)),
-            _ => {
-                let both = walk_us(abreast);
-                (walk_us(alone), both)
-            }
-        };
-        samples.push((one, both));
+        for which in ORDERS[turn % ORDERS.len()] {
+            times[which].push(walk_us(&mut engines[which]));
+        }
     }
-    let mut ratios: Vec<f64> = samples.iter().map(|(one, both)| both / one).collect();
-    let (mut one, mut both): (Vec<f64>, Vec<f64>) = samples.iter().copied().unzip();
-    let (low, ratio, high) = median(&mut ratios);
+    let [alone, abreast, bare] = &times;
+    let of_turns = |ratio: fn(f64, f64, f64) -> f64| -> Vec<f64> {
+        let blocks = alone.iter().zip(abreast).zip(bare);
+        blocks.map(|((alone, abreast), bare)| ratio(*alone, *abreast, *bare)).collect()
+    };
+    let (low, ratio, high) = median(&mut of_turns(|alone, abreast, _| abreast / alone));
+    let (least, effects, most) =
+        median(&mut of_turns(|alone, abreast, bare| (abreast - bare) / (alone - bare)));
+    let [alone, abreast, bare] = times.each_ref().map(|times| median(&mut times.clone()).1);
     println!(
-        "pause {pause:?}: by itself {:.1} us, abreast {:.1} us, ratio {ratio:.3} [{low:.3}, {high:.3}]",
-        median(&mut one).1,
-        median(&mut both).1,
+        "pause {pause:?}: by itself {alone:.1} us, abreast {abreast:.1} us, bare {bare:.1} us, ratio {ratio:.3} [{low:.3}, \
+         {high:.3}], of the effects {effects:.3} [{least:.3}, {most:.3}]"
     );
-    samples
+    times
 }
 
 fn walk_us(engine: &mut Engine) -> f64 {
@@ -132,7 +132,8 @@ impl Processor for Noise {
     fn reset(&mut self) {}
 }
 
-fn engine(effect: &str, couples: Couples) -> Engine {
+/// Strips with so many effects each.
+fn engine(effect: &str, effects: u32, couples: Couples) -> Engine {
     let (mut graph, mut processors) = (Graph::default(), Vec::new());
     let mut add = |name: String, from: &[NodeId], processor: Option<Box<dyn Processor>>| {
         let inputs = from.iter().map(|from| Edge::new(*from, 1.0)).collect();
@@ -145,7 +146,7 @@ fn engine(effect: &str, couples: Couples) -> Engine {
     let mut ends = Vec::new();
     for strip in 0..STRIPS {
         let mut last = add(format!("{strip}: noise"), &[], Some(Box::new(Noise(strip))));
-        for place in 0..EFFECTS {
+        for place in 0..effects {
             let kind = kind(effect).expect("a kind of this name");
             let mut values = kind.defaults();
             if effect == "eq" {

@@ -20,6 +20,14 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// How long it waits for a disk where the song stands and waits. It looks again afterwards.
 const PATIENCE: Duration = Duration::from_millis(300);
 
+/// What the user knows already.
+#[derive(Default)]
+struct Told {
+    /// How often the clock was lost.
+    lost: u64,
+    other_tempo: bool,
+}
+
 /// The clocks of a run.
 #[derive(Clone, Default)]
 pub(super) struct Clocks {
@@ -77,24 +85,31 @@ impl Clocks {
     /// Thread: its own, control.
     pub(super) fn watch(&self, loaded: &LoadedSession, live: &Live) {
         let Some(clock) = &self.followed else { return };
-        let (mut lost, mut has_other_tempo, mut place) = (0, false, None);
+        let (mut told, mut place) = (Told::default(), None);
         while !live.has_ended() {
-            if clock.lost.get() > lost {
-                lost = clock.lost.get();
-                tell(
-                    "warning: the MIDI clock comes no longer: the song stands still until the next start",
-                );
-            }
-            if clock.other_tempo.get() > 0 && !has_other_tempo {
-                has_other_tempo = true;
-                tell(format_args!("warning: MIDI clock: {}", self.tempos(clock)));
-            }
+            self.tell_news(clock, &mut told);
             let waits_at = clock.waits_at();
             if waits_at != place {
                 place = waits_at;
                 waits_at.into_iter().for_each(|frame| read_ahead(loaded, frame));
             }
             std::thread::sleep(LOOK_EVERY);
+        }
+        // What came between the last look and the end is news too.
+        self.tell_news(clock, &mut told);
+    }
+
+    fn tell_news(&self, clock: &ClockFollowed, told: &mut Told) {
+        let lost = clock.lost.get();
+        if lost > told.lost {
+            told.lost = lost;
+            tell(
+                "warning: the MIDI clock comes no longer: the song stands still until the next start",
+            );
+        }
+        if clock.other_tempo.get() > 0 && !told.other_tempo {
+            told.other_tempo = true;
+            tell(format_args!("warning: MIDI clock: {}", self.tempos(clock)));
         }
     }
 
