@@ -218,30 +218,21 @@ mod avx2 {
             }
         }
 
-        /// The next frame of band `k`.
+        /// What band `k` puts out for a frame, and its states behind it.
         #[target_feature(enable = "avx2")]
         #[inline]
-        fn step(&mut self, k: usize, x: __m256d) {
+        fn stepped(
+            &self,
+            k: usize,
+            [first, second]: [__m256d; 2],
+            x: __m256d,
+        ) -> (__m256d, [__m256d; 2]) {
             let ([b0, b1, b2], [a1, a2]) = (&self.b, &self.a);
-            let [first, second] = &mut self.states[k];
-            let y = _mm256_add_pd(_mm256_mul_pd(b0[k], x), *first);
-            let sum = _mm256_add_pd(_mm256_mul_pd(b1[k], x), *second);
-            *first = _mm256_sub_pd(sum, _mm256_mul_pd(a1[k], y));
-            *second = _mm256_sub_pd(_mm256_mul_pd(b2[k], x), _mm256_mul_pd(a2[k], y));
-            self.outs[k] = y;
-        }
-
-        /// [`crate::biquad::flush_sides`] of band `k`.
-        #[target_feature(enable = "avx2")]
-        #[inline]
-        fn flush(&mut self, k: usize) {
-            let small = |sum: __m256d| {
-                let size = _mm256_andnot_pd(_mm256_set1_pd(-0.0), sum);
-                _mm256_cmp_pd::<_CMP_LT_OQ>(size, _mm256_set1_pd(math::NO_STATE))
-            };
-            let [first, second] = self.states[k];
-            let both = _mm256_and_pd(small(first), small(second));
-            self.states[k] = [_mm256_andnot_pd(both, first), _mm256_andnot_pd(both, second)];
+            let y = _mm256_add_pd(_mm256_mul_pd(b0[k], x), first);
+            let sum = _mm256_add_pd(_mm256_mul_pd(b1[k], x), second);
+            let first = _mm256_sub_pd(sum, _mm256_mul_pd(a1[k], y));
+            let second = _mm256_sub_pd(_mm256_mul_pd(b2[k], x), _mm256_mul_pd(a2[k], y));
+            (y, [first, second])
         }
 
         /// Turn `n`, in which not every band need have a frame.
@@ -254,7 +245,7 @@ mod avx2 {
                     continue;
                 }
                 if n > k && (phase + n - k).is_multiple_of(CONTROL_FRAMES) {
-                    self.flush(k);
+                    self.states[k] = flushed(self.states[k]);
                 }
                 let x = match k {
                     0 => {
@@ -262,7 +253,7 @@ mod avx2 {
                     }
                     _ => self.outs[k - 1],
                 };
-                self.step(k, x);
+                (self.outs[k], self.states[k]) = self.stepped(k, self.states[k], x);
             }
             if n + 1 >= N && n + 1 - N < frames {
                 let done = n + 1 - N;
@@ -272,23 +263,39 @@ mod avx2 {
         }
 
         /// Turns `n` to `n + 3`, in which every band has a frame. `flushes`: a control point lies before frame `n`.
+        ///
+        /// On copies of what changes, and with fixed indices only, so that it stays in registers from frame to frame.
         #[target_feature(enable = "avx2")]
         #[inline]
         fn group(&mut self, rows: &mut [&mut [f32]; ROWS], n: usize, flushes: bool) {
             let ins = frames_at(rows, n);
-            let mut outs = ins;
-            for (turn, (x, out)) in ins.into_iter().zip(&mut outs).enumerate() {
-                if flushes && turn < N {
-                    self.flush(turn);
+            let mut done = ins;
+            let (mut states, mut outs) = (self.states, self.outs);
+            for (turn, (x, done)) in ins.into_iter().zip(&mut done).enumerate() {
+                for k in (0..N).rev() {
+                    if flushes && turn == k {
+                        states[k] = flushed(states[k]);
+                    }
+                    let x = if k == 0 { _mm256_cvtps_pd(x) } else { outs[k - 1] };
+                    (outs[k], states[k]) = self.stepped(k, states[k], x);
                 }
-                for k in (1..N).rev() {
-                    self.step(k, self.outs[k - 1]);
-                }
-                self.step(0, _mm256_cvtps_pd(x));
-                *out = narrow(self.outs[N - 1]);
+                *done = narrow(outs[N - 1]);
             }
-            put_frames(rows, n + 1 - N, outs);
+            (self.states, self.outs) = (states, outs);
+            put_frames(rows, n + 1 - N, done);
         }
+    }
+
+    /// [`crate::biquad::flush_sides`] of all rows of a band.
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn flushed([first, second]: [__m256d; 2]) -> [__m256d; 2] {
+        let small = |sum: __m256d| {
+            let size = _mm256_andnot_pd(_mm256_set1_pd(-0.0), sum);
+            _mm256_cmp_pd::<_CMP_LT_OQ>(size, _mm256_set1_pd(math::NO_STATE))
+        };
+        let both = _mm256_and_pd(small(first), small(second));
+        [_mm256_andnot_pd(both, first), _mm256_andnot_pd(both, second)]
     }
 
     /// Four frames: what lies side by side in a row becomes one register for each frame.
