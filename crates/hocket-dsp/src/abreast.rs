@@ -190,12 +190,16 @@ pub fn process_avx2(pair: [Abreast<'_>; ABREAST], blocks: [&mut Block<'_>; ABREA
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx2 {
     use std::arch::x86_64::{
-        __m128, __m128d, __m256d, _mm_andnot_ps, _mm_cmplt_ps, _mm_cvtsd_f64, _mm_cvtss_f32,
-        _mm_set1_ps, _mm_shuffle_ps, _mm_unpackhi_pd, _mm256_castpd256_pd128, _mm256_cvtpd_ps,
-        _mm256_extractf128_pd,
+        __m128, __m128d, __m256d, _MM_TRANSPOSE4_PS, _mm_andnot_ps, _mm_cmplt_ps, _mm_cvtsd_f64,
+        _mm_cvtss_f32, _mm_set1_ps, _mm_setr_ps, _mm_shuffle_ps, _mm_unpackhi_pd,
+        _mm256_castpd256_pd128, _mm256_cvtpd_ps, _mm256_extractf128_pd,
     };
 
+    use super::ABREAST;
     use crate::math;
+
+    /// Of two stereo signals.
+    const ROWS: usize = 2 * ABREAST;
 
     /// [`math::narrow`] of all rows.
     #[target_feature(enable = "avx2")]
@@ -214,6 +218,58 @@ pub(crate) mod avx2 {
         let [b, c, d]: [__m128; 3] =
             [_mm_shuffle_ps::<1>(y, y), _mm_shuffle_ps::<2>(y, y), _mm_shuffle_ps::<3>(y, y)];
         [_mm_cvtss_f32(y), _mm_cvtss_f32(b), _mm_cvtss_f32(c), _mm_cvtss_f32(d)]
+    }
+
+    /// Frames that are read together.
+    pub(crate) const GROUP: usize = 4;
+
+    /// Four frames from frame `n` on: what lies side by side in a row becomes one register for each frame.
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    pub(crate) fn frames_at(rows: &[&mut [f32]; ROWS], n: usize) -> [__m128; GROUP] {
+        turned(std::array::from_fn(|row| {
+            let four: &[f32; GROUP] = rows[row][n..].first_chunk().expect("a whole group");
+            _mm_setr_ps(four[0], four[1], four[2], four[3])
+        }))
+    }
+
+    /// The way back of [`frames_at`].
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    pub(crate) fn put_frames(rows: &mut [&mut [f32]; ROWS], n: usize, frames: [__m128; GROUP]) {
+        for (row, four) in rows.iter_mut().zip(turned(frames)) {
+            *row[n..].first_chunk_mut().expect("a whole group") = samples(four);
+        }
+    }
+
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn turned([mut a, mut b, mut c, mut d]: [__m128; GROUP]) -> [__m128; GROUP] {
+        _MM_TRANSPOSE4_PS(&mut a, &mut b, &mut c, &mut d);
+        [a, b, c, d]
+    }
+
+    /// Replaces each frame of four rows of the same length by what `work` makes of it.
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    pub(crate) fn each_frame(
+        mut rows: [&mut [f32]; ROWS],
+        mut work: impl FnMut(usize, __m128) -> __m128,
+    ) {
+        let frames = rows[0].len();
+        let mut n = 0;
+        while n + GROUP <= frames {
+            let [a, b, c, d] = frames_at(&rows, n);
+            let done = [work(n, a), work(n + 1, b), work(n + 2, c), work(n + 3, d)];
+            put_frames(&mut rows, n, done);
+            n += GROUP;
+        }
+        while n < frames {
+            let [a, b, c, d] = &mut rows;
+            let x = _mm_setr_ps(a[n], b[n], c[n], d[n]);
+            [a[n], b[n], c[n], d[n]] = samples(work(n, x));
+            n += 1;
+        }
     }
 
     /// Left and right of the first signal, left and right of the second one.

@@ -74,18 +74,25 @@ impl Fir {
     /// The same with the instructions of the function that it is written into.
     #[inline(always)]
     fn run_here(&self, out: &mut [f32]) {
-        const TILE: usize = 32;
+        // As many sums as do not wait for each other's additions, in rows as wide as a wide register.
+        const WIDTH: usize = 8;
+        const TILE: usize = 4 * WIDTH;
         let mut at = 0;
         let mut tiles = out.chunks_exact_mut(TILE);
         for tile in &mut tiles {
-            let mut sums = [0.0f32; TILE];
+            let mut sums = [[0.0f32; WIDTH]; TILE / WIDTH];
             for (k, tap) in self.taps.iter().enumerate() {
                 let window = &self.buffer[at + k..at + k + TILE];
-                for (sum, sample) in sums.iter_mut().zip(window) {
-                    *sum += tap * sample;
+                for (sums, samples) in sums.iter_mut().zip(window.as_chunks::<WIDTH>().0) {
+                    for lane in 0..WIDTH {
+                        sums[lane] += tap * samples[lane];
+                    }
                 }
             }
-            rows::copy(tile, &sums);
+            // Array by array: who copies fewer samples at a time gets sums as narrow as that.
+            for (samples, sums) in tile.as_chunks_mut::<WIDTH>().0.iter_mut().zip(sums) {
+                *samples = sums;
+            }
             at += TILE;
         }
         for sample in tiles.into_remainder() {

@@ -43,7 +43,7 @@ mod avx2 {
     };
 
     use super::{ABREAST, Amp, StereoMut};
-    use crate::abreast::avx2::{narrow, pair, samples};
+    use crate::abreast::avx2::{each_frame, narrow, pair};
     use crate::effects::amp::Stages;
     use crate::effects::{Row, row_of};
 
@@ -124,15 +124,12 @@ mod avx2 {
     ) {
         let c = filters(&one.high_pass.current, &other.high_pass.current);
         let mut state = states(&one.high_pass_state, &other.high_pass_state);
-        let rows = first.left.iter_mut().zip(&mut *first.right);
-        let beside = second.left.iter_mut().zip(&mut *second.right);
-        let drives = drives[0].iter().zip(&drives[1]);
-        for (((a, b), (c_, d)), (drive, beside)) in rows.zip(beside).zip(drives) {
-            let x = _mm256_cvtps_pd(_mm_setr_ps(*a, *b, *c_, *d));
-            let y = narrow(section(&c, &mut state, x));
-            let drive = _mm_setr_ps(*drive, *drive, *beside, *beside);
-            [*a, *b, *c_, *d] = samples(_mm_mul_ps(y, drive));
-        }
+        let rows = [&mut *first.left, &mut *first.right, &mut *second.left, &mut *second.right];
+        each_frame(rows, |n, x| {
+            let y = narrow(section(&c, &mut state, _mm256_cvtps_pd(x)));
+            let [drive, beside] = [drives[0][n], drives[1][n]];
+            _mm_mul_ps(y, _mm_setr_ps(drive, drive, beside, beside))
+        });
         keep(state, &mut one.high_pass_state, &mut other.high_pass_state);
     }
 
@@ -165,15 +162,16 @@ mod avx2 {
     }
 
     #[target_feature(enable = "avx2")]
-    fn couple([one, other]: [&mut Stages; ABREAST], [a, b, c, d]: [&mut [f32]; 2 * ABREAST]) {
+    fn couple([one, other]: [&mut Stages; ABREAST], rows: [&mut [f32]; 2 * ABREAST]) {
         let k = each(one.coupling, other.coupling);
         let keep = each(1.0 - one.coupling, 1.0 - other.coupling);
         let mut slow = _mm256_setr_pd(one.slow[0], one.slow[1], other.slow[0], other.slow[1]);
-        for (((a, b), c), d) in a.iter_mut().zip(b).zip(c).zip(d) {
-            let x = _mm256_cvtps_pd(_mm_setr_ps(*a, *b, *c, *d));
-            [*a, *b, *c, *d] = samples(narrow(_mm256_sub_pd(x, slow)));
+        each_frame(rows, |_, x| {
+            let x = _mm256_cvtps_pd(x);
+            let y = narrow(_mm256_sub_pd(x, slow));
             slow = _mm256_add_pd(_mm256_mul_pd(slow, keep), _mm256_mul_pd(x, k));
-        }
+            y
+        });
         [one.slow, other.slow] = pair(slow);
     }
 
@@ -188,19 +186,17 @@ mod avx2 {
         let cabinet: [_; 6] = std::array::from_fn(|n| filters(&one.cabinet[n], &other.cabinet[n]));
         let mut boxes: [_; 6] =
             std::array::from_fn(|n| states(&one.cabinet_states[n], &other.cabinet_states[n]));
-        let rows = first.left.iter_mut().zip(first.right).zip(second.left).zip(second.right);
-        for ((((a, b), c), d), i) in rows.zip(0..frames) {
-            let x = _mm256_cvtps_pd(_mm_setr_ps(*a, *b, *c, *d));
-            let plain = tone(&tone_c, &mut tone_state, x);
+        each_frame([first.left, first.right, second.left, second.right], |n, x| {
+            let plain = tone(&tone_c, &mut tone_state, _mm256_cvtps_pd(x));
             let mut boxed = plain;
             for (c, state) in cabinet.iter().zip(&mut boxes) {
                 boxed = section(c, state, boxed);
             }
-            let part = each(f64::from(parts[0][i]), f64::from(parts[1][i]));
+            let part = each(f64::from(parts[0][n]), f64::from(parts[1][n]));
             let y = _mm256_add_pd(plain, _mm256_mul_pd(_mm256_sub_pd(boxed, plain), part));
-            let level = _mm_setr_ps(levels[0][i], levels[0][i], levels[1][i], levels[1][i]);
-            [*a, *b, *c, *d] = samples(_mm_mul_ps(narrow(y), level));
-        }
+            let [level, beside] = [levels[0][n], levels[1][n]];
+            _mm_mul_ps(narrow(y), _mm_setr_ps(level, level, beside, beside))
+        });
         keep(tone_state, &mut one.tone_state, &mut other.tone_state);
         for (n, state) in boxes.into_iter().enumerate() {
             keep(state, &mut one.cabinet_states[n], &mut other.cabinet_states[n]);

@@ -157,18 +157,16 @@ fn step(c: &[[f64; ROWS]; 5], [first, second]: &mut [[f64; ROWS]; 2], y: &mut [f
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
     use std::arch::x86_64::{
-        __m128, __m256d, _CMP_LT_OQ, _MM_TRANSPOSE4_PS, _mm_setr_ps, _mm256_add_pd, _mm256_and_pd,
-        _mm256_andnot_pd, _mm256_cmp_pd, _mm256_cvtps_pd, _mm256_mul_pd, _mm256_set1_pd,
-        _mm256_setr_pd, _mm256_setzero_pd, _mm256_sub_pd,
+        __m256d, _CMP_LT_OQ, _mm_setr_ps, _mm256_add_pd, _mm256_and_pd, _mm256_andnot_pd,
+        _mm256_cmp_pd, _mm256_cvtps_pd, _mm256_mul_pd, _mm256_set1_pd, _mm256_setr_pd,
+        _mm256_setzero_pd, _mm256_sub_pd,
     };
 
     use super::{ABREAST, Eq, ROWS, StereoMut};
-    use crate::abreast::avx2::{narrow, pair, samples};
+    use crate::abreast::avx2::{GROUP, frames_at, narrow, pair, put_frames, samples};
     use crate::math;
     use crate::segment::CONTROL_FRAMES;
 
-    /// Turns that are made together.
-    const GROUP: usize = 4;
     const _: () = assert!(CONTROL_FRAMES.is_multiple_of(GROUP), "a control point begins a group");
 
     /// `N` bands of two equalisers. One array for each coefficient: for one array of all of them, the compiler would call the C
@@ -296,31 +294,6 @@ mod avx2 {
         };
         let both = _mm256_and_pd(small(first), small(second));
         [_mm256_andnot_pd(both, first), _mm256_andnot_pd(both, second)]
-    }
-
-    /// Four frames: what lies side by side in a row becomes one register for each frame.
-    #[target_feature(enable = "avx2")]
-    #[inline]
-    fn frames_at(rows: &[&mut [f32]; ROWS], n: usize) -> [__m128; GROUP] {
-        turned(std::array::from_fn(|row| {
-            let four: &[f32; GROUP] = rows[row][n..].first_chunk().expect("a whole group");
-            _mm_setr_ps(four[0], four[1], four[2], four[3])
-        }))
-    }
-
-    #[target_feature(enable = "avx2")]
-    #[inline]
-    fn put_frames(rows: &mut [&mut [f32]; ROWS], n: usize, frames: [__m128; GROUP]) {
-        for (row, four) in rows.iter_mut().zip(turned(frames)) {
-            *row[n..].first_chunk_mut().expect("a whole group") = samples(four);
-        }
-    }
-
-    #[target_feature(enable = "avx2")]
-    #[inline]
-    fn turned([mut a, mut b, mut c, mut d]: [__m128; GROUP]) -> [__m128; GROUP] {
-        _MM_TRANSPOSE4_PS(&mut a, &mut b, &mut c, &mut d);
-        [a, b, c, d]
     }
 
     /// As [`super::still`], and longer: `phase` frames have passed since the last control point, which both equalisers had at the
