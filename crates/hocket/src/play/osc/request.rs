@@ -126,7 +126,12 @@ fn element(bytes: &[u8]) -> Result<(&[u8], &[u8]), &'static str> {
 
 fn message(bytes: &[u8]) -> Result<OscMessage, String> {
     match rosc::decoder::decode_udp(bytes) {
-        Ok(([], OscPacket::Message(message))) => Ok(message),
+        Ok(([], OscPacket::Message(message))) if has_whole_tags(&message.addr, bytes) => {
+            Ok(message)
+        }
+        Ok(([], OscPacket::Message(_))) => {
+            Err("its type tags begin without a comma, or an array has no end".into())
+        }
         // A bundle begins otherwise, and was taken apart before.
         Ok(([], OscPacket::Bundle(_))) => {
             Err("it begins neither as a message nor as a bundle".into())
@@ -134,6 +139,15 @@ fn message(bytes: &[u8]) -> Result<OscMessage, String> {
         Ok((rest, _)) => Err(format!("its last {} bytes belong to no message", rest.len())),
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// rosc takes any first character for the comma, and forgets the arguments in front of an array without an end. It refuses
+/// ends without a beginning itself.
+fn has_whole_tags(addr: &str, message: &[u8]) -> bool {
+    let tags = message.get((addr.len() + 1).next_multiple_of(4)..).unwrap_or_default();
+    let tags = tags.split(|byte| *byte == 0).next().unwrap_or_default();
+    let count = |bracket| tags.iter().filter(|tag| **tag == bracket).count();
+    tags.starts_with(b",") && count(b'[') == count(b']')
 }
 
 /// What one message asks for.

@@ -142,6 +142,27 @@ fn what_is_behind_the_last_element_is_refused_at_any_depth() {
 }
 
 #[test]
+fn type_tags_are_whole_or_nothing_is_obeyed() {
+    let volume = |tags: &[u8], args: &[f32]| {
+        let args: Vec<u8> = args.iter().flat_map(|arg| arg.to_be_bytes()).collect();
+        requests_of(&[b"/strip/a/volume\0", tags, &args].concat())
+    };
+    let obeyed = Request::Strip("a".into(), StripChange::Volume(-6.0));
+    assert_eq!(volume(b",f\0\0", &[-6.0]), [Ok(obeyed)]);
+    for (tags, args) in [
+        (b",f[f\0\0\0\0".as_slice(), [24.0, -6.0].as_slice()),
+        (b",[f\0", &[-6.0]),
+        (b",f]\0", &[-6.0]),
+        (b"xf\0\0", &[-6.0]),
+        (b"f\0\0\0", &[-6.0]),
+        (b"\0\0\0\0", &[]),
+    ] {
+        let asked = volume(tags, args);
+        assert!(matches!(&asked[..], [Err(Refusal::Malformed(_))]), "{tags:?}: {asked:?}");
+    }
+}
+
+#[test]
 fn answers_of_another_run_are_no_requests() {
     use OscType::{Double, Float, Int, String as Text};
     let text = || Text("1.1.000".into());
