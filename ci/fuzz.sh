@@ -5,6 +5,8 @@
 #   ci/fuzz.sh TARGET...  these targets only
 #   ci/fuzz.sh brief      each target for two seconds, as a test; keeps nothing
 #
+# `brief` without names leaves out the targets of fuzz/src/program: they build all of Hocket, which takes minutes more.
+#
 # It needs a C++ compiler (libFuzzer is compiled) and is skipped without one. The instrumentation is part of every
 # Rust compiler; nightly is only needed for sanitizers, which find little here: the parsers have no unsafe code.
 # The build takes 3 to 6 minutes once. FUZZ_NICE is the niceness, 19 if unset.
@@ -31,8 +33,11 @@ main() {
     skip fuzz "the crates of fuzz/ cannot be downloaded"
     return
   fi
-  build
-  [ ${#targets[@]} -gt 0 ] || targets=($(names))
+  if [ ${#targets[@]} -eq 0 ]; then
+    targets=($(wanted))
+    [ -z "$brief" ] || echo "left out, because they build all of Hocket:" $(of_program)
+  fi
+  build "${targets[@]}"
   self=$BASHPID
   scratch=$(mktemp -d)
   trap 'rm -rf "$scratch"' EXIT
@@ -55,13 +60,24 @@ names() {
   basename -s .rs -a fuzz/fuzz_targets/*.rs
 }
 
+# Those that build the whole program.
+of_program() {
+  sed -n 's/^mod \(.*\);$/\1/p' fuzz/src/program/mod.rs
+}
+
+# Those that run if none is named.
+wanted() {
+  if [ -n "$brief" ]; then names | grep -vxFf <(of_program); else names; fi
+}
+
 # The flags of cargo-fuzz without a sanitizer. `--target` keeps them away from build scripts.
-build() {
-  local flags="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4"
+build() { # TARGETS...
+  local features=() flags="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4"
   flags+=" -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table"
   flags+=" -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing"
+  if printf '%s\n' "$@" | grep -xFf <(of_program) >/dev/null; then features=(--features program); fi
   RUSTFLAGS="$flags" CARGO_TARGET_DIR="$built" cargo build --locked --release \
-    --manifest-path fuzz/Cargo.toml --target "$host"
+    --manifest-path fuzz/Cargo.toml --target "$host" "${features[@]}"
 }
 
 # Runs the fuzzer of a target in its scratch folder, quietly; $log has what it says.

@@ -1,6 +1,6 @@
-//! What the fuzzers of `fuzz_targets/` have in common: the [`targets`], and a bound on their memory.
+//! What the fuzzers of `fuzz_targets/` have in common: the [`targets`], those of the program, and a bound on their memory.
 //!
-//! `ci/fuzz.sh` builds and runs them. `crates/hocket/tests/corpus.rs` compiles [`targets`] a second time and feeds
+//! `ci/fuzz.sh` builds and runs them. `crates/hocket/tests/corpus.rs` compiles both kinds a second time and feeds
 //! the kept inputs to them in `make test`.
 #![forbid(unsafe_code)]
 
@@ -8,7 +8,18 @@ use std::alloc::System;
 
 use cap::Cap;
 
+#[cfg(feature = "program")]
+pub mod program;
 pub mod targets;
+
+use targets::Target;
+
+/// All that are built.
+const TARGETS: &[&[Target]] = &[
+    &targets::TARGETS,
+    #[cfg(feature = "program")]
+    &program::TARGETS,
+];
 
 /// An allocation beyond the limit of a target fails, which ends the process: a crash that the fuzzer keeps.
 #[global_allocator]
@@ -19,7 +30,7 @@ static MEMORY: Cap<System> = Cap::new(System, usize::MAX);
 /// # Panics
 /// If the input shows a fault, or if there is no such target.
 pub fn run(name: &str, bytes: &[u8]) {
-    let mut targets = targets::TARGETS.iter();
+    let mut targets = TARGETS.iter().copied().flatten();
     let target = targets.find(|target| target.name == name).expect("a target of this name");
     let most = MEMORY.allocated() + (target.memory_mib << 20);
     MEMORY.set_limit(most).expect("more than is in use");

@@ -42,4 +42,13 @@ mod disk_silence;
 mod takes;
 pub mod output;
 
+/// What reads bytes from the network, for the fuzzers of `fuzz/` alone.
+#[doc(hidden)]
+pub mod fuzzed {
+    pub use crate::http::{
+        Answer, LARGEST_BODY, LARGEST_HEAD, Refused, Request, Status, own_pages, read,
+    };
+    pub use crate::play::fuzzed::*;
+}
+
 pub use failure::{Exit, Failure};

@@ -6,6 +6,7 @@ mod costs;
 mod dashboard;
 mod device;
 mod following;
+pub(crate) mod fuzzed;
 mod kernel_times;
 mod incidents;
 mod lines;

@@ -41,7 +41,8 @@ pub struct Target {
     pub memory_mib: usize,
 }
 
-const fn target(name: &'static str, check: fn(&[u8]), memory_mib: usize) -> Target {
+/// A target of this name.
+pub const fn target(name: &'static str, check: fn(&[u8]), memory_mib: usize) -> Target {
     Target { name, check, memory_mib }
 }
 

@@ -187,10 +187,9 @@ impl Server<'_> {
             if self.has_ended() {
                 break;
             }
-            if let Err(Refusal::NotPossible(addr, why)) = &request
-                && is_answered(addr)
-            {
-                self.answer_later(addr, from)(false, &foreign::plain(why));
+            if let Some(answer) = request.as_ref().err().and_then(answer_to) {
+                // Who asked may have gone.
+                let _ = self.socket.send_to(&answer, from);
             }
             let done = request.and_then(|(addr, request)| {
                 let obeyed = self.obey(&addr, request, from);
@@ -223,19 +222,17 @@ impl Server<'_> {
             Request::Wait(wait) => self.steering.set_wait(wait.into()),
             Request::Spans(spans) => self.steering.set_spans(spans),
             Request::Policy(policy) => self.steering.set_policy(policy),
-            Request::Status => self.answer(from),
+            Request::Status => self.answer_status(from),
             Request::Quit => self.steering.quit(),
         }
     }
 
-    /// Says at the address that was asked whether it was done, as 1 or 0, and in words.
+    /// Answers when it is known whether it was done.
     fn answer_later(&self, addr: &str, to: SocketAddr) -> Answer {
         let (addr, socket) = (addr.to_owned(), self.socket.try_clone());
         Box::new(move |is_done, text| {
-            let args = vec![OscType::Int(i32::from(is_done)), OscType::String(text.into())];
-            let answer = OscPacket::Message(OscMessage { addr, args });
             // Who asked may have gone; the run says it, too.
-            if let (Ok(socket), Ok(bytes)) = (socket, rosc::encoder::encode(&answer)) {
+            if let (Ok(socket), Some(bytes)) = (socket, answer(&addr, is_done, text)) {
                 let _ = socket.send_to(&bytes, to);
             }
         })
@@ -243,7 +240,7 @@ impl Server<'_> {
 
     /// Position in seconds and as a bar, whether the song plays, the mean load (1.0 is the whole period), misses, schedule,
     /// sibling policy and wait.
-    fn answer(&self, to: SocketAddr) -> Steered {
+    fn answer_status(&self, to: SocketAddr) -> Steered {
         let live = self.steering.live();
         let policy = self.steering.policy().map(|name| OscType::String(name.into()));
         let mut args = vec![
@@ -258,6 +255,23 @@ impl Server<'_> {
         let bytes = rosc::encoder::encode(&answer).map_err(|error| error.to_string())?;
         self.socket.send_to(&bytes, to).map_err(|error| error.to_string())?;
         Ok(format!("status to {to}"))
+    }
+}
+
+/// The packet that says at the address that was asked whether it was done, as 1 or 0, and in words.
+pub(super) fn answer(addr: &str, is_done: bool, text: &str) -> Option<Vec<u8>> {
+    let args = vec![OscType::Int(i32::from(is_done)), OscType::String(text.into())];
+    let answer = OscPacket::Message(OscMessage { addr: addr.into(), args });
+    rosc::encoder::encode(&answer).ok()
+}
+
+/// The packet that answers a message which is refused. `None`: it gets no answer.
+pub(super) fn answer_to(refusal: &Refusal) -> Option<Vec<u8>> {
+    match refusal {
+        Refusal::NotPossible(addr, why) if is_answered(addr) => {
+            answer(addr, false, &foreign::plain(why))
+        }
+        _ => None,
     }
 }
 

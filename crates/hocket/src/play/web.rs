@@ -8,7 +8,7 @@
 //! and the audio threads nothing.
 
 mod access;
-mod action;
+pub(super) mod action;
 mod served;
 mod token;
 

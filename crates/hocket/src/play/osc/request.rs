@@ -14,7 +14,7 @@ use crate::cli::{Position, ScheduleArg, WaitArg};
 
 /// The largest packet that is read, in bytes: more than a network passes in one piece. It bounds how deep arrays can be
 /// nested, too.
-pub(super) const LARGEST: usize = 2048;
+pub(in crate::play) const LARGEST: usize = 2048;
 /// Bundles in bundles that are followed.
 const DEEPEST: usize = 8;
 /// How a bundle begins; a time tag follows.
@@ -47,7 +47,7 @@ pub(in crate::play) enum Request {
 
 /// Why a packet or a message is not obeyed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::play) enum Refusal {
+pub enum Refusal {
     /// The packet is no OSC.
     Malformed(String),
     /// Nothing has this address.
@@ -71,11 +71,11 @@ impl Refusal {
 }
 
 /// What a message asks for, with its address.
-pub(super) type Asked = Result<(String, Request), Refusal>;
+pub(in crate::play) type Asked = Result<(String, Request), Refusal>;
 
 /// What a packet asks for, in its order: a message, or a bundle of messages. A packet that is cut short or has something
 /// behind it, at any depth, is refused as a whole.
-pub(super) fn requests(packet: &[u8]) -> Vec<Asked> {
+pub(in crate::play) fn requests(packet: &[u8]) -> Vec<Asked> {
     let mut messages = Vec::new();
     match collect(packet, &mut messages) {
         Ok(()) => messages

@@ -41,13 +41,24 @@ pub(super) fn obey(
     done.map_err(|why| (Status::NotPossible, why))
 }
 
-fn command(asked: &Request) -> Result<Command, (Status, String)> {
-    let args = values(&asked.body).map_err(|why| (Status::Malformed, why.to_owned()))?;
-    let message = OscMessage { addr: asked.target.clone(), args };
-    request(&message).map_err(|refusal| match refusal {
+/// What a request asks for, whether a page may or not.
+///
+/// # Errors
+/// Why it asks for nothing.
+pub(in crate::play) fn command(asked: &Request) -> Result<Command, (Status, String)> {
+    request(&message(asked)?).map_err(|refusal| match refusal {
         Refusal::Malformed(why) | Refusal::NotPossible(_, why) => (Status::Malformed, why),
         Refusal::Unknown(_) | Refusal::IsAnswer(_) => (Status::NotFound, refusal.text()),
     })
+}
+
+/// The message that a request stands for.
+///
+/// # Errors
+/// Its body holds no values.
+pub(in crate::play) fn message(asked: &Request) -> Result<OscMessage, (Status, String)> {
+    let args = values(&asked.body).map_err(|why| (Status::Malformed, why.to_owned()))?;
+    Ok(OscMessage { addr: asked.target.clone(), args })
 }
 
 /// The values of a body: a list, one value alone, or none. `null` is minus infinity, which JSON lacks.

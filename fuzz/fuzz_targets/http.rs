@@ -1,0 +1,3 @@
+//! The target `http`: see `src/program/http.rs`.
+#![no_main]
+hocket_fuzz::fuzz!("http");
