@@ -40,4 +40,6 @@ pub mod times;
 pub(crate) mod joined;
 pub mod node;
 #[cfg(test)]
+mod random;
+#[cfg(test)]
 mod tests;

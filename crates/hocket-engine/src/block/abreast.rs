@@ -199,6 +199,7 @@ mod tests {
     use hocket_dsp::segment::Segmented;
     use hocket_dsp::{Bypass, Change, Kind, Processor, TimedChange, kind};
 
+    use super::super::random::Random;
     use super::*;
 
     const RATE_HZ: u32 = 48_000;
@@ -213,18 +214,7 @@ mod tests {
         if here == Kernel::Portable { vec![here] } else { vec![Kernel::Portable, here] }
     }
 
-    /// Numbers that are anything, from a seed.
-    struct Random(u64);
-
     impl Random {
-        fn below(&mut self, bound: usize) -> usize {
-            self.0 = self
-                .0
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            (self.0 >> 33) as usize % bound
-        }
-
         fn between(&mut self, low: f32, high: f32) -> f32 {
             low + (high - low) * self.below(1 << 20) as f32 / (1 << 20) as f32
         }
@@ -329,7 +319,7 @@ mod tests {
 
     /// Random blocks of two processors of a kind. Every third seed they can be bypassed. Returns how many blocks ran abreast.
     fn check(kernel: Kernel, kind: &Kind, seed: u64) -> usize {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let bands = random.below(5);
         let differ = random.below(4) == 0;
         let beside = if differ { random.below(5) } else { bands };
@@ -411,7 +401,7 @@ mod tests {
         for (kernel, seed) in
             kernels().into_iter().flat_map(|kernel| (0..8).map(move |n| (kernel, n)))
         {
-            let mut random = Random(u64::from(seed));
+            let mut random = Random::new(u64::from(seed));
             let mut both = [brief(seed), brief(seed + 3)];
             let mut alone = both.clone();
             let mut start = 0;

@@ -21,6 +21,7 @@ pub fn cascade_kernel() -> CascadeKernel {
 mod tests {
     use hocket_dsp::{BiquadCascade, Coefficients, Shape, math};
 
+    use super::super::random::Random;
     use super::*;
 
     /// Sections after which the signal is narrowed.
@@ -72,18 +73,7 @@ mod tests {
         }
     }
 
-    /// Numbers that are anything, from a seed.
-    struct Random(u64);
-
     impl Random {
-        fn below(&mut self, bound: usize) -> usize {
-            self.0 = self
-                .0
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            (self.0 >> 33) as usize % bound
-        }
-
         fn noise(&mut self) -> f64 {
             self.below(1 << 24) as f64 / f64::from(1 << 23) - 1.0
         }
@@ -137,7 +127,7 @@ mod tests {
 
     /// Noise, silence until tails end, and noise again. In some seeds most numbers are of an equaliser, in some few.
     fn check(name: &str, kernel: CascadeKernel, seed: u64) {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let [of_equaliser, usual] = [[1000, 10_000_000], [60, 1000], [3, 100]][seed as usize % 3];
         let count = random.below(45);
         let sections: Vec<Coefficients> =
@@ -172,7 +162,7 @@ mod tests {
     #[test]
     fn both_rows_have_their_own_past_and_a_reset_forgets_it() {
         for (name, kernel) in kernels() {
-            let mut random = Random(3);
+            let mut random = Random::new(3);
             let sections: Vec<Coefficients> = (0..39).map(|_| random.section(1000)).collect();
             let mut cascade = BiquadCascade::with_kernel(&sections, kernel);
             let noise: Vec<f32> = (0..500).map(|_| random.noise() as f32).collect();
