@@ -141,7 +141,8 @@ pub unsafe extern "C" fn hocket_engine_add_track_with(
             let notes = notes.map(|clip| clip.read()).collect::<Result<_, _>>()?;
             let input = (sources.input != HOCKET_NO_INPUT).then_some(sources.input as usize);
             let input = input.map(InputId);
-            Ok(Edit::AddTrack(Box::new(Track { strip, output, clips, input, notes })))
+            let track = Track { strip, output, clips, input, from: None, notes };
+            Ok(Edit::AddTrack(Box::new(track)))
         })
     }
 }

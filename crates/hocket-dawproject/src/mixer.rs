@@ -529,7 +529,7 @@ impl<'a> Mixer<'a, '_> {
 const NO_INSTRUMENT: &str = "silent, because no effect there plays notes; convert the project, and give the track one that does, such as synth";
 
 fn track(strip: Strip, output: Destination) -> Track {
-    Track { strip, output, clips: Vec::new(), input: None, notes: Vec::new() }
+    Track { strip, output, clips: Vec::new(), input: None, from: None, notes: Vec::new() }
 }
 
 /// Notes in beats and those in seconds, each in the order of their times.

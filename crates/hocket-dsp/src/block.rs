@@ -70,7 +70,7 @@ impl<'a> RowsRef<'a> {
     /// How many rows.
     #[inline]
     pub fn len(&self) -> usize {
-        self.samples.len().checked_div(self.room).unwrap_or(0)
+        rows_in(self.samples.len(), self.room)
     }
 
     /// Whether there is none.
@@ -115,7 +115,7 @@ impl<'a> RowsMut<'a> {
     /// How many rows.
     #[inline]
     pub fn len(&self) -> usize {
-        self.samples.len().checked_div(self.room).unwrap_or(0)
+        rows_in(self.samples.len(), self.room)
     }
 
     /// Whether there is none.
@@ -133,7 +133,20 @@ impl<'a> RowsMut<'a> {
     /// # Panics
     /// If there are fewer.
     pub fn first(self, rows: usize) -> RowsMut<'a> {
-        RowsMut { samples: &mut self.samples[..rows * self.room], ..self }
+        assert!(rows <= self.len(), "{rows} of {} rows", self.len());
+        let end = self.samples.len().min(rows * self.room);
+        RowsMut { samples: &mut self.samples[..end], ..self }
+    }
+
+    /// The frames from `start` up to but not including `end` of each row, both within the rows.
+    ///
+    /// # Panics
+    /// If a row has fewer frames.
+    pub fn part(&mut self, start: usize, end: usize) -> RowsMut<'_> {
+        assert!(start <= end && end <= self.frames, "{start} to {end} of {} frames", self.frames);
+        // The last row is shorter than the others then: what lies behind it belongs to nobody.
+        let samples = self.samples.get_mut(start..).unwrap_or_default();
+        RowsMut { samples, room: self.room, frames: end - start }
     }
 
     /// One row.
@@ -159,9 +172,15 @@ impl<'a> RowsMut<'a> {
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut [f32]> {
         let frames = self.frames;
         // Without rows there is no room either, and a chunk cannot be empty.
-        let rows = self.samples.chunks_exact_mut(self.room.max(1));
+        let rows = self.samples.chunks_mut(self.room.max(1));
         rows.map(move |row| &mut row[..frames])
     }
+}
+
+/// How many rows of `room` samples there are. The last one may be shorter.
+#[inline]
+fn rows_in(samples: usize, room: usize) -> usize {
+    if room == 0 { 0 } else { samples.div_ceil(room) }
 }
 
 /// A change inside the block.

@@ -54,6 +54,7 @@ fn session() -> Session {
         output: Destination::Master,
         clips: vec![looped(MediaId(0))],
         input: None,
+        from: None,
         notes: Vec::new(),
     };
     Session {

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use hocket_dsp::{Bypass, Kind, Processor};
 use hocket_plan::graph::EffectFacts;
-use hocket_plan::{Effect, EffectCatalogue, FileRefusal, ParamLabel, ParamSpec, Preset};
+use hocket_plan::{
+    Effect, EffectCatalogue, ExtraOutput, FileRefusal, ParamLabel, ParamSpec, Preset,
+};
 
 /// Makes effects that are not built in, such as plug-ins.
 ///
@@ -27,6 +29,12 @@ pub trait EffectSource: Send + Sync {
     fn has_side_chain(&self, kind: &str) -> bool;
     /// Whether `kind` has an event input: notes, MIDI and changes of parameters reach it.
     fn has_event_input(&self, kind: &str) -> bool;
+    /// As [`EffectCatalogue::extra_outputs`]: 64 channels together at most. The processor gets their rows as
+    /// [`MoreRows::extra`](hocket_dsp::MoreRows::extra). A source has none unless it says so.
+    fn extra_outputs(&self, kind: &str) -> Vec<ExtraOutput> {
+        let _ = kind;
+        Vec::new()
+    }
     /// Declared operations per stereo frame, for the first cost estimate.
     fn cost(&self, effect: &Effect, rate_hz: u32) -> f64;
     /// The latency with which [`EffectSource::build`] makes the effect. Called whenever a graph is made.
@@ -181,6 +189,10 @@ impl EffectCatalogue for Effects {
             || self.of_source(kind, |source| source.has_event_input(kind))
     }
 
+    fn extra_outputs(&self, kind: &str) -> Vec<ExtraOutput> {
+        self.of_source(kind, |source| source.extra_outputs(kind))
+    }
+
     fn takes_state(&self, kind: &str) -> bool {
         self.of_source(kind, |source| source.takes_state(kind))
     }
@@ -230,6 +242,10 @@ impl EffectFacts for EffectsAt<'_> {
 
     fn has_event_input(&self, effect: &Effect) -> bool {
         self.effects.has_event_input(&effect.kind)
+    }
+
+    fn extra_outputs(&self, effect: &Effect) -> Vec<ExtraOutput> {
+        self.effects.extra_outputs(&effect.kind)
     }
 }
 

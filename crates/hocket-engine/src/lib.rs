@@ -183,9 +183,10 @@ pub use hocket_dsp::{
 pub use hocket_time as time;
 // Graphs and schedules: what is played, and by whom.
 pub use hocket_plan::{
-    ChannelMap, CookieShape, Edge, Effect, EffectCatalogue, EventPorts, Fusing, Graph, GraphError,
-    InputPort, LiveCause, Liveness, Node, NodeId, NodeKind, ParamSpec, Placement, Ports, Schedule,
-    ScheduleKind, Seat, SeatId, Seats, SiblingPolicy, VerifiedSchedule, Violation, shortest_path,
+    ChannelMap, CookieShape, Edge, Effect, EffectCatalogue, EventPorts, ExtraOutput, Fusing, Graph,
+    GraphError, InputPort, LiveCause, Liveness, Node, NodeId, NodeKind, ParamSpec, Placement,
+    Ports, Schedule, ScheduleKind, Seat, SeatId, Seats, SiblingPolicy, VerifiedSchedule, Violation,
+    shortest_path,
 };
 // Costs that are kept from one run to the next.
 pub use hocket_plan::{ChainCost, CostTable};
@@ -202,8 +203,9 @@ pub mod session {
     pub use hocket_plan::session::LaneSpec;
     pub use hocket_plan::session::{
         Automation, Clip, ClipFade, ClipMessage, ClipNote, Destination, Group, GroupId, Input,
-        InputId, LoopPoints, Media, MediaId, MidiFile, NoteClip, NoteSource, Output, Return,
-        ReturnId, Send, SendAt, Session, SongTime, Strip, StripId, TakeFrom, TakeSpec, Tap, Track,
+        InputId, LoopPoints, Media, MediaId, MidiFile, NoteClip, NoteSource, Output, OutputAt,
+        Return, ReturnId, Send, SendAt, Session, SongTime, Strip, StripId, TakeFrom, TakeSpec, Tap,
+        Track,
     };
     pub use hocket_plan::{Effect, Key};
 }

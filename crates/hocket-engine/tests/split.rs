@@ -34,7 +34,7 @@ fn track(name: &str, output: Destination, chain: &[&str], sends: Vec<Send>) -> T
     let start = f64::from(name.as_bytes()[0]) * 0.0003;
     let clip = hocket_plan::session::Clip { start_s: start, looped: true, ..whole_file() };
     let strip = Strip { sends, ..strip(name, chain) };
-    Track { strip, output, clips: vec![clip], input: None, notes: Vec::new() }
+    Track { strip, output, clips: vec![clip], input: None, from: None, notes: Vec::new() }
 }
 
 /// Three groups that go to the master, one with another group in it. Every kind of send leads from them to the returns. One has

@@ -121,6 +121,15 @@ pub struct ParamLabel {
     pub per_rate: bool,
 }
 
+/// An audio output of an effect kind beside its first one, such as the snare of a drum sampler. A track plays it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExtraOutput {
+    /// The name in session files; unique among those of the kind.
+    pub name: String,
+    /// 1, which both sides of a track get, or 2.
+    pub channels: u16,
+}
+
 /// The effect kinds that exist where the session will run.
 pub trait EffectCatalogue {
     /// The names of the kinds that come with the program, in the order in which they are documented. There may be others.
@@ -141,6 +150,11 @@ pub trait EffectCatalogue {
     fn has_event_input(&self, kind: &str) -> bool {
         let _ = kind;
         false
+    }
+    /// The extra outputs of `kind`, in the order of their channels. None has any unless the catalogue says so.
+    fn extra_outputs(&self, kind: &str) -> Vec<ExtraOutput> {
+        let _ = kind;
+        Vec::new()
     }
     /// Whether `kind` starts with a state that the session gives, as plug-ins do. None does unless the catalogue says so.
     fn takes_state(&self, kind: &str) -> bool {

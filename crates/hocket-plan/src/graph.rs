@@ -23,7 +23,7 @@ pub use ports::{ChannelMap, EventPorts, InputPort, Ports, Span};
 
 pub(crate) use delays::arrivals;
 
-use crate::session::{SendAt, StripId};
+use crate::session::{OutputAt, SendAt, StripId};
 
 /// Index of a node in its [`Graph`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -169,6 +169,17 @@ pub enum GraphError {
         track: String,
         /// Index of the input.
         input: usize,
+    },
+    /// A track plays an extra output that no effect of the session has.
+    #[error(
+        "track '{track}' plays extra output {} of effect {} of {:?}, which does not exist",
+        .from.index, .from.effect.index, .from.effect.strip
+    )]
+    NoOutput {
+        /// The track's name.
+        track: String,
+        /// The output that it names.
+        from: OutputAt,
     },
     /// A take records an input that the session does not have.
     #[error("a take records input {input}, which the session does not have")]

@@ -10,7 +10,7 @@ mod song;
 
 use std::path::PathBuf;
 
-pub use automation::{Automation, EffectAt, LaneSpec, LaneTarget, SendAt};
+pub use automation::{Automation, EffectAt, LaneSpec, LaneTarget, OutputAt, SendAt};
 pub use notes::{ClipMessage, ClipNote, MidiFile, NoteClip, NoteSource};
 pub use song::{LoopPoints, SongTime};
 
@@ -138,6 +138,8 @@ pub struct Track {
     pub clips: Vec<Clip>,
     /// The engine input that it plays besides; it adds up with the clips.
     pub input: Option<InputId>,
+    /// The extra output of an effect that it plays besides; it adds up with the clips and the input.
+    pub from: Option<OutputAt>,
     /// What it plays for effects with an event input: its own, and those that name the track ([`Effect::events`]).
     pub notes: Vec<NoteClip>,
 }

@@ -6,12 +6,13 @@ use std::fmt;
 use hocket_plan::graph::{EffectFacts, audible, session_graph};
 use hocket_plan::session::{
     Clip, ClipFade, Destination, EffectAt, Group, GroupId, Input, InputId, LaneSpec, LaneTarget,
-    MediaId, Output, Return, ReturnId, Send, SendAt, Strip, StripId, TakeFrom, TakeSpec, Tap,
-    Track,
+    MediaId, Output, OutputAt, Return, ReturnId, Send, SendAt, Strip, StripId, TakeFrom, TakeSpec,
+    Tap, Track,
 };
+use hocket_plan::split::{CutOptions, SplitError, split};
 use hocket_plan::{
-    Effect, Fusing, Graph, GraphError, InputPort, Key, Node, NodeKind, ScheduleKind, Session,
-    UnitGraph, VerifiedSchedule,
+    ChannelMap, Effect, ExtraOutput, Fusing, Graph, GraphError, InputPort, Key, Node, NodeKind,
+    Ports, ScheduleKind, Session, UnitGraph, VerifiedSchedule,
 };
 use hocket_time::TimeBase;
 use proptest::prelude::*;
@@ -26,6 +27,14 @@ impl EffectFacts for Facts {
 
     fn latency_frames(&self, effect: &Effect) -> u32 {
         effect.values[1] as u32
+    }
+
+    fn extra_outputs(&self, effect: &Effect) -> Vec<ExtraOutput> {
+        let output = |name: &str, channels| ExtraOutput { name: name.into(), channels };
+        match effect.kind == "sampler" {
+            true => vec![output("click", 1), output("kick", 2)],
+            false => Vec::new(),
+        }
     }
 }
 
@@ -72,6 +81,7 @@ fn add_track(session: &mut Session, name: &str, output: Destination) -> usize {
         output,
         clips: Vec::new(),
         input: None,
+        from: None,
         notes: Vec::new(),
     });
     session.tracks.len() - 1
@@ -401,6 +411,66 @@ fn inputs_outputs_and_moving_sends_have_nodes() {
 }
 
 #[test]
+fn a_track_reads_an_extra_output_where_the_effect_puts_it_out() {
+    let mut session = session();
+    let first = add_track(&mut session, "click", MASTER);
+    let drums = add_track(&mut session, "drums", MASTER);
+    let kick = add_track(&mut session, "kick", MASTER);
+    session.tracks[drums].strip.chain =
+        vec![effect("eq", 1.0, 0.0), effect("sampler", 1.0, 64.0), effect("gain", 1.0, 0.0)];
+    let at = |index| EffectAt { strip: StripId::Track(drums), index };
+    session.tracks[first].from = Some(OutputAt { effect: at(1), index: 0 });
+    session.tracks[kick].from = Some(OutputAt { effect: at(1), index: 1 });
+    session.tracks[kick].clips.push(clip());
+    let made = graph(&session);
+    assert_eq!(node(&made, "drums: sampler").ports, Ports { extra: 3, ..Ports::STEREO });
+    assert_eq!(node(&made, "drums: eq").ports, Ports::STEREO);
+    let maps = |name: &str| -> Vec<ChannelMap> {
+        node(&made, name).inputs.iter().map(|edge| edge.map).collect()
+    };
+    let range = |from, to, count| ChannelMap::Range { from, to, count };
+    // One channel goes to both sides.
+    assert_eq!(inputs(&made, "click: sum"), ["drums: sampler"; 2]);
+    assert_eq!(maps("click: sum"), [range(2, 0, 1), range(2, 1, 1)]);
+    assert_eq!(inputs(&made, "kick: sum"), ["kick: play", "drums: sampler"]);
+    assert_eq!(maps("kick: sum"), [ChannelMap::Straight, range(3, 0, 2)]);
+    for (effect, index) in [(at(1), 2), (at(0), 0), (at(7), 0)] {
+        let from = OutputAt { effect, index };
+        session.tracks[kick].from = Some(from);
+        let missing = GraphError::NoOutput { track: "kick".into(), from };
+        assert_eq!(session_graph(&session, &Facts), Err(missing));
+    }
+    let own = EffectAt { strip: StripId::Track(kick), index: 0 };
+    session.tracks[kick].strip.chain = vec![effect("sampler", 1.0, 0.0)];
+    session.tracks[kick].from = Some(OutputAt { effect: own, index: 0 });
+    let cycle = session_graph(&session, &Facts).unwrap_err();
+    assert!(matches!(cycle, GraphError::Cycle { .. }), "{cycle}");
+}
+
+#[test]
+fn a_track_stays_with_the_effect_whose_output_it_plays_when_a_session_is_split() {
+    let mut session = session();
+    let [low, high] = ["low", "high"].map(|name| add_group(&mut session, name, MASTER));
+    add_track(&mut session, "here", MASTER);
+    let kick = add_track(&mut session, "kick", to_group(low));
+    let drums = add_track(&mut session, "drums", to_group(high));
+    session.tracks[drums].strip.chain = vec![effect("sampler", 1.0, 64.0)];
+    let cut = |session: &Session, hosts| {
+        let costs = vec![1.0; session.strip_ids().len()];
+        split(session, &Facts, &CutOptions { hosts, network_frames: 128, costs: &costs })
+    };
+    assert_eq!(cut(&session, 3).map(|cut| cut.parts.len()), Ok(3));
+    let effect = EffectAt { strip: StripId::Track(drums), index: 0 };
+    session.tracks[kick].from = Some(OutputAt { effect, index: 1 });
+    assert!(matches!(cut(&session, 3), Err(SplitError::Hosts { most: 2, .. })));
+    let cut = cut(&session, 2).unwrap();
+    let moved = &cut.parts[1].session;
+    let from = moved.tracks.iter().find_map(|track| track.from).expect("the kick plays it");
+    assert_eq!(moved.strip(from.effect.strip).name, "drums");
+    assert!(cut.parts[0].session.tracks.iter().all(|track| track.from.is_none()));
+}
+
+#[test]
 fn an_input_that_a_take_records_has_a_node_whether_a_track_plays_it_or_not() {
     let mut session = session();
     add_track(&mut session, "one", MASTER);
@@ -450,7 +520,9 @@ fn places_follow_what_is_removed() {
     session.outputs = vec![Output { name: "o".into(), from: c, tap: Tap::PostFader }];
     let key = Some(Key { from: b, tap: Tap::PostFader });
     session.master.chain = vec![Effect { key, ..effect("comp", 1.0, 0.0) }];
-    assert_eq!([a, b, c].map(|id| session.listener(id)), [None, Some("master"), Some("o")]);
+    let from = |strip, index| Some(OutputAt { effect: EffectAt { strip, index }, index: 3 });
+    session.tracks[1].from = from(c, 1);
+    assert_eq!([a, b, c].map(|id| session.listener(id)), [None, Some("master"), Some("b")]);
     session.tracks.remove(0);
     session.forget_strip(a);
     let targets = |session: &Session| -> Vec<LaneTarget> {
@@ -464,7 +536,9 @@ fn places_follow_what_is_removed() {
         (session.outputs[0].from, session.master.chain[0].key.map(|key| key.from)),
         (c, Some(b))
     );
+    assert_eq!(session.tracks[0].from, from(c, 1));
     session.forget_effect(EffectAt { strip: c, index: 0 });
+    assert_eq!(session.tracks[0].from, from(c, 0));
     session.make_room(EffectAt { strip: c, index: 0 });
     session.forget_send(SendAt { strip: c, index: 0 });
     assert_eq!(targets(&session), [LaneTarget::Gain(b), effect_at(c, 1), send_at(c, 0)]);

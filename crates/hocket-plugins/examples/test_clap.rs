@@ -4,6 +4,9 @@
 //! With `pools` in its file name, it asks the host's thread pool to compute its output, and fails if that goes wrong. With
 //! `trips`, the gain decides in a block whether it misbehaves: [`SEGFAULT`] and so on.
 //!
+//! With `outputs` in its file name, it has two further output ports: `Kick`, which is its main output upside down, and `Click`,
+//! of one channel, which is the sum of both sides.
+//!
 //! Its file name decides how it loads: one with `crashes`, `hangs` or `prints` in it does so. The name also decides how it
 //! misbehaves later (`Mode`).
 #![allow(unsafe_code, reason = "the macro that exports the entry")]
@@ -13,7 +16,7 @@ use std::ffi::CStr;
 use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 use clack_extensions::audio_ports::{
     AudioPortFlags, AudioPortInfo, AudioPortInfoWriter, AudioPortType, PluginAudioPorts,
@@ -74,6 +77,9 @@ enum Mode {
 }
 
 static MODE: OnceLock<Mode> = OnceLock::new();
+
+/// Whether it has further outputs.
+static HAS_OUTPUTS: AtomicBool = AtomicBool::new(false);
 
 impl Mode {
     fn of(name: &str) -> Mode {
@@ -268,6 +274,8 @@ struct Sound<'a> {
     blocks: u64,
     delayed: [Vec<f32>; 2],
     at: usize,
+    /// The main output, for the further ones.
+    main: [Vec<f32>; 2],
 }
 
 impl Plugin for Fixture {
@@ -314,7 +322,8 @@ impl<'a> PluginAudioProcessor<'a, Shared<'a>, Main<'a>> for Sound<'a> {
         let Shared { values, pool } = shared;
         let delay = values.get(1) as usize;
         let delayed = [vec![0.0; delay], vec![0.0; delay]];
-        Ok(Sound { host, values, pool, has_asked: false, blocks: 0, delayed, at: 0 })
+        let main = [vec![0.0; LONGEST], vec![0.0; LONGEST]];
+        Ok(Sound { host, values, pool, has_asked: false, blocks: 0, delayed, at: 0, main })
     }
 
     /// Values change at their frames.
@@ -359,6 +368,7 @@ impl<'a> PluginAudioProcessor<'a, Shared<'a>, Main<'a>> for Sound<'a> {
                 output[frame] = sample * gain;
                 self.at += 1;
             }
+            self.main[channel][..output.len()].copy_from_slice(output);
         }
         if Mode::now() == Mode::Pools {
             let pairs = channels.iter_mut().filter_map(|pair| match pair {
@@ -372,12 +382,31 @@ impl<'a> PluginAudioProcessor<'a, Shared<'a>, Main<'a>> for Sound<'a> {
         }
         let last = events.input.iter().filter_map(gain_at).next_back();
         last.into_iter().for_each(|(_, gain)| self.values.set(0, gain));
+        self.further(&mut audio)?;
         Ok(ProcessStatus::Continue)
     }
 
     fn reset(&mut self) {
         self.delayed.iter_mut().for_each(|line| line.fill(0.0));
         self.at = 0;
+    }
+}
+
+impl Sound<'_> {
+    /// Fills the further outputs.
+    fn further(&mut self, audio: &mut Audio) -> Result<(), PluginError> {
+        for port in 1..audio.output_port_count() {
+            let mut port = audio.output_port(port).ok_or(PluginError::Message("no port"))?;
+            let mut rows = port.channels()?.into_f32().ok_or(PluginError::Message("no f32"))?;
+            let [left, right] = &self.main;
+            let is_kick = rows.channel_count() == 2;
+            for (row, main) in rows.iter_mut().zip([left, right]) {
+                for (frame, sample) in row.iter_mut().enumerate() {
+                    *sample = if is_kick { -main[frame] } else { left[frame] + right[frame] };
+                }
+            }
+        }
+        Ok(())
     }
 }
 
@@ -389,11 +418,25 @@ fn gain_at(event: &UnknownEvent) -> Option<(u32, f32)> {
 }
 
 impl PluginAudioPortsImpl for Main<'_> {
-    fn count(&self, _: bool) -> u32 {
-        1
+    fn count(&self, is_input: bool) -> u32 {
+        if !is_input && HAS_OUTPUTS.load(Relaxed) { 3 } else { 1 }
     }
 
-    fn get(&self, index: u32, _: bool, writer: &mut AudioPortInfoWriter) {
+    fn get(&self, index: u32, is_input: bool, writer: &mut AudioPortInfoWriter) {
+        let (name, channel_count): (&[u8], u32) = match index {
+            1 => (b"Kick", 2),
+            _ => (b"Click", 1),
+        };
+        if (1..PluginAudioPortsImpl::count(self, is_input)).contains(&index) {
+            writer.set(&AudioPortInfo {
+                id: ClapId::new(index),
+                name,
+                channel_count,
+                flags: AudioPortFlags::empty(),
+                port_type: AudioPortType::from_channel_count(channel_count),
+                in_place_pair: None,
+            });
+        }
         if index == 0 {
             writer.set(&AudioPortInfo {
                 id: ClapId::new(0),
@@ -501,6 +544,7 @@ impl Entry for FixtureEntry {
             println!("{{\"ends\":null}}\na plug-in that prints");
         }
         MODE.get_or_init(|| Mode::of(name));
+        HAS_OUTPUTS.store(name.contains("outputs"), Relaxed);
         SinglePluginEntry::new(path).map(FixtureEntry)
     }
 

@@ -2,7 +2,8 @@
 //! that is added, and a state in each of its two halves, which are objects of their own.
 //!
 //! The gain follows the points of its changes in straight lines, as VST3 has it. The parameter `bend` is hidden: the pitch
-//! bend of MIDI moves it, and its value is added to the output. A second output that Hocket does not use gets noise.
+//! bend of MIDI moves it, and its value is added to the output. A second output of one channel puts out a constant, once the host has
+//! switched it on.
 //!
 //! Its file name decides how it loads: one with `crashes`, `hangs` or `unwilling` in it does so. The name also decides how
 //! it misbehaves later (`Mode`).
@@ -15,7 +16,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use vst3::Steinberg::Linux::{IRunLoop, IRunLoopTrait, ITimerHandler, ITimerHandlerTrait};
-use vst3::Steinberg::Vst::BusDirections_::kInput;
+use vst3::Steinberg::Vst::BusDirections_::{kInput, kOutput};
 use vst3::Steinberg::Vst::BusTypes_::{kAux, kMain};
 use vst3::Steinberg::Vst::ControllerNumbers_::kPitchBend;
 use vst3::Steinberg::Vst::Event_::EventTypes_::{kNoteOffEvent, kNoteOnEvent};
@@ -43,8 +44,8 @@ const LONGEST: usize = 5_000;
 const BAD: f64 = 4_999.0;
 /// How long it says that it sounds on.
 const TAIL: u32 = 1_000;
-/// What goes to the output that nobody uses.
-const UNHEARD: f32 = 7.0;
+/// What goes to the second output.
+const SECOND: f32 = 7.0;
 
 /// How it misbehaves, by what is in its file name.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -147,6 +148,8 @@ struct Inner {
     notes: [f32; 128],
     blocks: u32,
     is_on: bool,
+    /// Whether the second output is switched on.
+    has_second: bool,
 }
 
 impl Class for Component {
@@ -164,6 +167,7 @@ impl Component {
                 notes: [0.0; 128],
                 blocks: 0,
                 is_on: false,
+                has_second: false,
             }),
             latency: AtomicU32::new(0),
             host: Mutex::new(None),
@@ -276,7 +280,16 @@ impl IComponentTrait for Component {
         kNotImplemented
     }
 
-    unsafe fn activateBus(&self, _: MediaType, _: BusDirection, _: i32, _: TBool) -> tresult {
+    unsafe fn activateBus(
+        &self,
+        media: MediaType,
+        direction: BusDirection,
+        index: i32,
+        on: TBool,
+    ) -> tresult {
+        if (media as u32, direction as u32, index) == (kAudio, kOutput, 1) {
+            lock(&self.inner).has_second = on != 0;
+        }
         kResultOk
     }
 
@@ -401,6 +414,7 @@ impl Inner {
         if !self.is_on || (data.numInputs, data.numOutputs) != (2, 2) {
             return kInternalError;
         }
+        let second = if self.has_second { SECOND } else { 0.0 };
         // SAFETY: a host hands over rows of so many frames for the buses that there are.
         let (inputs, outputs, key) = unsafe {
             let inputs = std::slice::from_raw_parts(data.inputs, 2);
@@ -411,7 +425,7 @@ impl Inner {
                 [0, 1].map(|channel| std::slice::from_raw_parts(row(&inputs[0], channel), frames));
             let output = [0, 1]
                 .map(|channel| std::slice::from_raw_parts_mut(row(&outputs[0], channel), frames));
-            std::slice::from_raw_parts_mut(row(&outputs[1], 0), frames).fill(UNHEARD);
+            std::slice::from_raw_parts_mut(row(&outputs[1], 0), frames).fill(second);
             (input, output, std::slice::from_raw_parts(row(&inputs[1], 0), frames))
         };
         let delay = self.delay();

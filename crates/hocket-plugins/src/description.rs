@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
+use crate::extra::{ExtraOutput, sound_outputs};
 use crate::layout::Layout;
 
 /// The rate at which ranges that depend on it are shown.
@@ -64,6 +65,9 @@ pub struct Description {
     pub library: PathBuf,
     /// How its ports fit a strip.
     pub layout: Layout,
+    /// Its outputs beside the first one, in the order of their rows.
+    #[serde(default, deserialize_with = "sound_outputs")]
+    pub extra_outputs: Vec<ExtraOutput>,
     /// Parameters, in the order of their values.
     #[serde(deserialize_with = "sound_params")]
     pub params: Vec<Param>,
@@ -92,13 +96,14 @@ impl Description {
     pub fn refused(kind: String, library: PathBuf, why: String) -> Description {
         let title = Format::of_kind(&kind).map_or("", |(_, id)| id).to_string();
         let (layout, refusal) = (Layout::default(), Some(why));
-        let (params, features) = (Vec::new(), Vec::new());
+        let (extra_outputs, params, features) = (Vec::new(), Vec::new(), Vec::new());
         let (latency_frames, events, state) = (0, false, false);
         Description {
             kind,
             title,
             library,
             layout,
+            extra_outputs,
             params,
             latency_frames,
             events,

@@ -5,7 +5,7 @@
 //!
 //! # Reading order
 //! 1. [`description`]: what is known of a plug-in, and what its *kind* is called in sessions.
-//! 2. [`layout`](mod@layout): how a plug-in's ports fit the two channels of a strip.
+//! 2. [`layout`](mod@layout): how a plug-in's ports fit the two channels of a strip; [`extra`]: its outputs beside the first.
 //! 3. [`scan`] and [`catalog`]: how plug-ins are found, in processes of their own, and remembered.
 //! 4. [`changes`](mod@changes): when changes of parameters take effect.
 //! 5. [`check`]: the stress test of a plug-in.
@@ -22,6 +22,7 @@
 
 pub mod description;
 pub mod layout;
+pub mod extra;
 pub mod changes;
 pub mod catalog;
 mod child;
@@ -38,6 +39,7 @@ pub mod vst3;
 
 pub use catalog::{Catalog, PresetValues, Wanted};
 pub use description::{Description, Format, Param, Steps};
+pub use extra::ExtraOutput;
 
 /// The most frames that a plug-in processes at once. Longer blocks are several runs.
 pub const LONGEST_RUN: usize = 4096;

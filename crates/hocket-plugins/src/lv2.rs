@@ -74,6 +74,7 @@ pub fn describe(bundle: &Path, uri: &str) -> Result<Description, String> {
     match Plan::new(opened, uri, crate::description::SHOWN_RATE_HZ) {
         Ok(plan) => {
             found.layout = plan.ports.layout;
+            found.extra_outputs = crate::extra::described(&plan.ports.extra);
             found.params.clone_from(&plan.ports.params);
             found.events = plan.ports.midi.is_some();
             let checked = check(&found).and_then(|()| plan.latency(&plan.defaults(), None));

@@ -30,7 +30,7 @@ const DEEPEST: usize = 4;
 /// No description of a library is longer, and no file with the results of all of them.
 const LONGEST: u64 = 64 << 20;
 /// The format of the file that keeps results. A number for each change of what a description means.
-const CACHE_FORMAT: &str = "hocket-plugins/3";
+const CACHE_FORMAT: &str = "hocket-plugins/4";
 
 /// A file or folder with plug-ins.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

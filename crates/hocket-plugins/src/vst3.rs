@@ -51,6 +51,7 @@ pub fn describe(bundle: &Path, id: &str) -> Result<Description, String> {
         Ok(voice) => {
             let facts = &voice.facts;
             found.layout = facts.layout;
+            found.extra_outputs = crate::extra::described(&facts.extra);
             found.params.clone_from(&facts.params);
             (found.events, found.state) = (facts.events, facts.state);
             found.latency_frames = voice.latency;

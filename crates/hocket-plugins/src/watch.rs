@@ -13,8 +13,8 @@
 //!    is only reported.
 //!
 //! # What happens then
-//! With [`OnFault::Bypass`], nobody calls the plug-in any more: its input passes, as late as its output was. A reset from
-//! outside tries it again, because the song begins anew.
+//! With [`OnFault::Bypass`], nobody calls the plug-in any more: its input passes, as late as its output was, and its extra
+//! outputs are silent. A reset from outside tries it again, because the song begins anew.
 
 use std::any::Any;
 use std::fmt;
@@ -279,16 +279,16 @@ impl Watched {
     /// Looks at what a call put out. `is_its_own`: what came in was finite.
     fn judge(&mut self, block: &Block<'_>, took: u64, is_its_own: bool) {
         let frames = block.frames() as u64;
-        let rows = [&*block.main.left, &*block.main.right];
+        let rows = || [&*block.main.left, &*block.main.right].into_iter().chain(extra_rows(block));
         let is_too_long = self.is_too_long(took, frames);
         if self.counts.has_taken(frames, is_too_long) {
             self.find(Fault::TooLong);
         }
-        let has_subnormal = rows.iter().any(|row| any_subnormal(row));
+        let has_subnormal = rows().any(any_subnormal);
         if self.counts.has_subnormal(frames, has_subnormal) {
             self.find(Fault::Subnormal);
         }
-        if rows.iter().all(|row| all_finite(row)) {
+        if rows().all(all_finite) {
             self.counts.well = self.counts.well.saturating_add(frames);
             return;
         }
@@ -314,6 +314,12 @@ impl Watched {
         self.record.is_bypassed.store(false, Relaxed);
         self.input.iter_mut().for_each(DelayLine::reset);
     }
+}
+
+/// What a plug-in puts out beside its main output.
+fn extra_rows<'b>(block: &'b Block<'_>) -> impl Iterator<Item = &'b [f32]> {
+    let extra = block.more.as_ref().map(|more| &more.extra);
+    extra.into_iter().flat_map(|extra| (0..extra.len()).map(move |row| extra.row(row)))
 }
 
 /// Whether all that a plug-in hears is finite.

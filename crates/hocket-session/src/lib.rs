@@ -52,6 +52,7 @@ mod media;
 mod notes;
 mod routing;
 mod ports;
+mod extra;
 mod song;
 mod automation;
 mod costs;

@@ -123,6 +123,7 @@ fn track(path: &Path, instrument: &Effect, channel: u8, messages: Arc<[ClipMessa
         output: Destination::Master,
         clips: Vec::new(),
         input: None,
+        from: None,
         notes: vec![clip(path, Some(channel), messages)],
     }
 }

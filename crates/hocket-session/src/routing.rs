@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use hocket_plan::graph::{EffectFacts, GraphError, session_graph};
 use hocket_plan::session::{Destination, GroupId, ReturnId, Strip, StripId};
-use hocket_plan::{Effect, Session};
+use hocket_plan::{Effect, EffectCatalogue, ExtraOutput, Session};
 
 use crate::Span;
 use crate::fields::At;
@@ -165,6 +165,18 @@ impl<'a> Names<'a> {
         Some(from)
     }
 
+    /// The strip from which tracks play an extra output.
+    pub(crate) fn source(
+        &mut self,
+        name: At<&str>,
+        readers: impl Iterator<Item = StripId>,
+    ) -> Option<StripId> {
+        let span = name.span.clone();
+        let from = self.any(name, "strip")?;
+        self.links.extend(readers.map(|reader| (from, reader, span.clone())));
+        Some(from)
+    }
+
     /// Where a send leads. One that feeds back closes no cycle.
     pub(crate) fn send(&mut self, from: StripId, to: At<&str>, feedback: bool) -> Option<ReturnId> {
         match self.strips.get(to.value) {
@@ -205,10 +217,10 @@ impl<'a> Names<'a> {
     }
 
     /// Reports strips that feed each other in a cycle, cycle by cycle.
-    pub(crate) fn refuse_cycles(&self, session: &Session) {
+    pub(crate) fn refuse_cycles(&self, session: &Session, catalogue: &dyn EffectCatalogue) {
         let mut opened: Option<Session> = None;
         for _ in 0..MOST_CYCLES {
-            match session_graph(opened.as_ref().unwrap_or(session), &Free) {
+            match session_graph(opened.as_ref().unwrap_or(session), &Free(catalogue)) {
                 Ok(_) => return,
                 Err(GraphError::Cycle { strips, names }) => {
                     self.report_cycle(&strips, &names);
@@ -236,7 +248,7 @@ impl<'a> Names<'a> {
         let links = self.links.iter().filter(|(from, to, _)| steps.contains(&(*from, *to)));
         let span = links.map(|(_, _, span)| span.clone()).min_by_key(|span| span.start);
         let cause = format!("the routing forms a cycle: {}", path(names));
-        let remedy = "let one of these outputs go to \"master\", or take one of these sends or keys out; a send with \
+        let remedy = "let one of these outputs go to \"master\", or take one of these sends, keys or extra outputs out; a send with \
                       feedback = true arrives a block later and may close a cycle";
         self.mistakes.report(span.unwrap_or(0..0), cause, remedy);
     }
@@ -258,6 +270,11 @@ fn cut(session: &mut Session, from: StripId, to: StripId) {
     }
     if let Some(strip) = strip_mut(session, from) {
         strip.sends.retain(|send| send.feedback || StripId::from(send.to) != to);
+    }
+    if let StripId::Track(index) = to
+        && let Some(track) = session.tracks.get_mut(index)
+    {
+        track.from = track.from.filter(|output| output.effect.strip != from);
     }
     if let Some(strip) = strip_mut(session, to) {
         for effect in &mut strip.chain {
@@ -298,14 +315,18 @@ fn noun(id: StripId) -> &'static str {
 }
 
 /// The search for cycles needs no costs.
-struct Free;
+struct Free<'a>(&'a dyn EffectCatalogue);
 
-impl EffectFacts for Free {
+impl EffectFacts for Free<'_> {
     fn cost(&self, _: &Effect) -> f64 {
         0.0
     }
 
     fn latency_frames(&self, _: &Effect) -> u32 {
         0
+    }
+
+    fn extra_outputs(&self, effect: &Effect) -> Vec<ExtraOutput> {
+        self.0.extra_outputs(&effect.kind)
     }
 }

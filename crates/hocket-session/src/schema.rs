@@ -195,6 +195,19 @@ pub(crate) const AUTOMATION: Key =
 pub(crate) const TRACK_INPUT: Key =
     key("input", Value::Text, "none", "The name of an input that the track plays with its clips.");
 
+pub(crate) const TRACK_FROM: Key = key(
+    "from",
+    Value::Text,
+    "none",
+    "The name of a strip: the track plays an extra output of a plug-in there, with its clips.",
+);
+pub(crate) const FROM_OUTPUT: Key = key(
+    "from_output",
+    Value::Text,
+    "none",
+    "The name of that output, as `hocket plugin info` lists it.",
+);
+
 pub(crate) const NOTE_CLIPS: Key =
     key("notes", Value::Tables, "none", "What effects with an event input receive.");
 
@@ -476,6 +489,8 @@ pub(crate) static TRACK_TABLE: Table = Table {
         MUTE,
         SOLO,
         TRACK_INPUT,
+        TRACK_FROM,
+        FROM_OUTPUT,
         CLIPS,
         NOTE_CLIPS,
         EFFECTS,

@@ -9,6 +9,7 @@ use toml::de::DeTable;
 
 use crate::automation::{self, Automated};
 use crate::effects::EffectReader;
+use crate::extra::{Finder, Wanted};
 use crate::fields::{self, At, Fields};
 use crate::media::{MediaCheck, MediaList, MediaUse};
 use crate::mistakes::{Mistakes, SessionErrors};
@@ -106,6 +107,8 @@ fn built<'a>(
         media: MediaList::new(mistakes, facts.media, check),
         warnings: Vec::new(),
         open_fades: Vec::new(),
+        extra: Vec::new(),
+        lost_effects: false,
         parts: 0,
         end_s: facts.length_s,
     };
@@ -144,7 +147,8 @@ fn built<'a>(
     builder.warn_of_unheard_notes(&session);
     session.automation = std::mem::take(&mut builder.automation);
     session.inputs = std::mem::take(&mut builder.inputs.list);
-    builder.names.refuse_cycles(&session);
+    builder.find_extra(&mut session);
+    builder.names.refuse_cycles(&session, catalogue);
     let Builder { mut warnings, notes, open_fades, media, .. } = builder;
     warnings.extend(notes.warnings.into_iter().take(MAX_WARNINGS));
     let media_spans;
@@ -231,6 +235,10 @@ struct Builder<'a> {
     media: MediaList<'a>,
     warnings: Vec<String>,
     open_fades: Vec<OpenFade>,
+    /// What tracks play of other strips.
+    extra: Vec<Wanted>,
+    /// Whether a chain lacks effects that are wrong.
+    lost_effects: bool,
     /// Strips, clips, effects and sends so far.
     parts: usize,
     /// Where the session ends, if it says so.
@@ -365,10 +373,14 @@ impl Builder<'_> {
                 output: self.names.output(id, fields.text(&schema::OUTPUT)),
                 clips: self.clips(&fields),
                 input: fields.text(&schema::TRACK_INPUT).and_then(|name| self.inputs.played(name)),
+                from: None,
                 notes: self.note_clips(&fields, first, names.len()),
             };
             self.automate(&fields, id, &track.strip, names.len());
-            let plays = fields.has(&schema::TRACK_INPUT) || fields.has(&schema::NOTE_CLIPS);
+            let copies = first..first + names.len();
+            self.extra.extend(Wanted::read(self.mistakes, &fields, copies));
+            let sources = [&schema::TRACK_INPUT, &schema::TRACK_FROM, &schema::NOTE_CLIPS];
+            let plays = sources.into_iter().any(|key| fields.has(key));
             if track.clips.is_empty() && !plays {
                 let text = format!("track '{}' has no clips: it is silent", names[0]);
                 self.warn(&fields, &text);
@@ -413,13 +425,23 @@ impl Builder<'_> {
         }
     }
 
+    /// What tracks play of other strips, which are all there now.
+    fn find_extra(&mut self, session: &mut Session) {
+        let wanted = std::mem::take(&mut self.extra);
+        let Builder { mistakes, catalogue, names, lost_effects, .. } = self;
+        let (catalogue, incomplete) = (*catalogue, *lost_effects);
+        Finder { mistakes, catalogue, names, incomplete }.find(session, wanted);
+    }
+
     /// What all strips have; a key that the table's schema does not know is missing here too.
     fn strip(&mut self, fields: &Fields<'_>, id: StripId, name: String) -> Strip {
         let Builder { mistakes, catalogue, names, states, .. } = self;
         let mut effects = EffectReader { mistakes, catalogue: *catalogue, names, states };
+        let chain = effects.chain(fields, id);
+        self.lost_effects |= chain.len() < fields.length(&schema::EFFECTS);
         Strip {
             name,
-            chain: effects.chain(fields, id),
+            chain,
             gain_db: fields.number_or_zero(&schema::GAIN) as f32,
             pan: fields.number_or_zero(&schema::PAN) as f32,
             mute: fields.flag(&schema::MUTE, false),

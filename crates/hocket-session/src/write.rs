@@ -6,8 +6,8 @@ use std::path::Path;
 
 use hocket_plan::session::{
     Automation, Clip, ClipFade, ClipNote, Destination, EffectAt, Input, LaneTarget, LoopPoints,
-    MediaId, MidiFile, NoteClip, NoteSource, Output, Send, SendAt, Session, Strip, StripId,
-    TakeFrom, TakeSpec, Tap,
+    MediaId, MidiFile, NoteClip, NoteSource, Output, OutputAt, Send, SendAt, Session, Strip,
+    StripId, TakeFrom, TakeSpec, Tap,
 };
 use hocket_plan::{Effect, EffectCatalogue};
 use hocket_time::{CONTROL_GRID_FRAMES, Glide, LanePoint, MeterPoint, Shape, TempoPoint, TimeBase};
@@ -29,6 +29,13 @@ pub enum WriteError {
     Missing {
         /// The strip.
         strip: String,
+    },
+    /// Several effects of a strip have an extra output of one name, and a track plays one of them.
+    SameOutput {
+        /// The strip.
+        strip: String,
+        /// The output.
+        output: String,
     },
     /// The path of an audio file is no text.
     Path {
@@ -54,6 +61,13 @@ impl fmt::Display for WriteError {
             }
             WriteError::Missing { strip } => {
                 write!(f, "strip '{strip}' names something that the session does not have")
+            }
+            WriteError::SameOutput { strip, output } => {
+                write!(
+                    f,
+                    "several effects of strip '{strip}' have an extra output '{output}': \
+                     put each of them on a strip of its own"
+                )
             }
             WriteError::Path { path } => {
                 write!(f, "the path '{path}' is not UTF-8: rename the file")
@@ -232,6 +246,7 @@ impl Writer<'_> {
         self.flag("solo", strip.solo);
         if let StripId::Track(index) = id {
             self.track_input(index)?;
+            self.track_from(index)?;
             for clip in &self.session.tracks[index].clips {
                 self.clip(clip, &strip.name)?;
             }
@@ -254,6 +269,28 @@ impl Writer<'_> {
         let missing = || WriteError::Missing { strip: track.strip.name.clone() };
         let input = self.session.inputs.get(input.0).ok_or_else(missing)?;
         self.text("input", &input.name);
+        Ok(())
+    }
+
+    fn track_from(&mut self, index: usize) -> Written {
+        let track = &self.session.tracks[index];
+        let Some(OutputAt { effect: at, index }) = track.from else { return Ok(()) };
+        let name = &track.strip.name;
+        let from = self.name_of(at.strip, name)?;
+        let missing = || WriteError::Missing { strip: name.clone() };
+        let chain = &self.session.strip(at.strip).chain;
+        let effect = chain.get(at.index).ok_or_else(missing)?;
+        let outputs = self.catalogue.extra_outputs(&effect.kind);
+        let output = outputs.into_iter().nth(index).ok_or_else(missing)?.name;
+        let has_it = |effect: &&Effect| {
+            let outputs = self.catalogue.extra_outputs(&effect.kind);
+            outputs.iter().any(|own| own.name == output)
+        };
+        if chain.iter().filter(has_it).count() > 1 {
+            return Err(WriteError::SameOutput { strip: from, output });
+        }
+        self.text("from", &from);
+        self.text("from_output", &output);
         Ok(())
     }
 

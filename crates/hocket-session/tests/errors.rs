@@ -615,6 +615,54 @@ fn plugins_and_their_states() {
     check_at(&built_in, "true", cause, remedy);
 }
 
+/// The track `kick`, and below it what has an extra output.
+fn kick(lines: &str, others: &str) -> String {
+    format!("[[track]]\nname = \"kick\"\n{lines}\n{others}")
+}
+
+#[test]
+fn extra_outputs() {
+    let drums = |effects: &str| format!("[[group]]\nname = \"drums\"\n{effects}");
+    let plugin = format!("[[group.effect]]\nkind = \"{PLUGIN}\"\n");
+    let from = |output: &str| format!("from = \"drums\"\nfrom_output = \"{output}\"");
+    let text = kick(&from("Kik"), &drums(&plugin));
+    let all = "the extra outputs of 'drums' are 'Kick' and 'Click'";
+    let near = format!("did you mean 'Kick'? {all}");
+    check_at(&text, "\"Kik\"", "'drums' has no extra output 'Kik'", &near);
+    let text = kick(&from("Room microphone"), &drums(&plugin));
+    check_at(&text, "\"Room microphone\"", "'drums' has no extra output", all);
+    let text = kick(&from("Kick"), &drums("[[group.effect]]\nkind = \"reverb\""));
+    let remedy = "only plug-ins have extra outputs, which `hocket plugin info` lists";
+    check_at(&text, "\"Kick\"", "no effect of 'drums' has an extra output", remedy);
+    let text = kick(&from("Kick"), &drums(&[&plugin[..], &plugin].concat()));
+    let cause = "'drums' has several effects with an extra output 'Kick'";
+    check_at(&text, "\"Kick\"", cause, "put each of them on a strip of its own");
+    let text = kick("from = \"drums\"", &drums(&plugin));
+    check_at(&text, "\"drums\"", "from is there without from_output", "add from_output = ");
+    let text = kick("from_output = \"Kick\"", &drums(&plugin));
+    check_at(&text, "\"Kick\"", "from_output is there without from", "add from = ");
+    let text = kick("from = \"drum\"\nfrom_output = \"Kick\"", &drums(&plugin));
+    check_at(&text, "\"drum\"", "the strip 'drum' does not exist", "did you mean 'drums'?");
+    // What is wrong with an effect is the one mistake.
+    let text = kick(&from("Kick"), &drums("[[group.effect]]\nkind = \"lv2:urn:none\""));
+    check_at(&text, "\"lv2:urn:none\"", "cannot be used here", "`hocket plugin list`");
+}
+
+#[test]
+fn extra_outputs_that_close_a_cycle() {
+    let remedy = "take one of these sends, keys or extra outputs out";
+    let plugin = format!("[[track.effect]]\nkind = \"{PLUGIN}\"\n");
+    let own = kick(&format!("from = \"kick\"\nfrom_output = \"Kick\"\n{plugin}"), "");
+    let byte = own.find("\"kick\"\nfrom_output").expect("it is there");
+    check_error(&error(&own), &own, byte, 6, "the routing forms a cycle: kick -> kick", remedy);
+    // The track goes to the group that has the plug-in.
+    let group = format!("[[group]]\nname = \"drums\"\n{}", plugin.replace("track", "group"));
+    let text = kick("output = \"drums\"\nfrom = \"drums\"\nfrom_output = \"Kick\"", &group);
+    let error = error(&text);
+    assert!(error.cause().contains("the routing forms a cycle: "), "{error}");
+    assert!(error.remedy().contains(remedy), "{error}");
+}
+
 #[test]
 fn the_rest_of_a_file_is_checked_beside_a_missing_plugin() {
     let lane = "[[track.automation]]\neffect = 1\nparameter = \"x\"\npoints = [[0, 1]]";

@@ -2,13 +2,14 @@
 
 mod common;
 
-use common::{FULL, Folder, loaded};
+use common::{FULL, Few, Folder, PLUGIN, loaded};
 use hocket_plan::session::{
     Automation, Clip, ClipFade, Destination, EffectAt, Group, GroupId, Input, InputId, LaneSpec,
-    LaneTarget, LoopPoints, Media, MediaId, Output, Return, ReturnId, Send, SendAt, Session,
-    SongTime, Strip, StripId, Tap, Track,
+    LaneTarget, LoopPoints, Media, MediaId, Output, OutputAt, Return, ReturnId, Send, SendAt,
+    Session, SongTime, Strip, StripId, Tap, Track,
 };
 use hocket_plan::{Effect, Key};
+use hocket_session::{WriteError, session_text};
 use hocket_time::{Glide, LanePoint, MeterPoint, Shape, TempoPoint, TimeBase, TimeSignature};
 
 fn strip(name: &str) -> Strip {
@@ -64,6 +65,7 @@ fn drums() -> Track {
         output: Destination::Group(GroupId(0)),
         clips: vec![clip, whole_file(1)],
         input: Some(InputId(1)),
+        from: None,
         notes: Vec::new(),
     }
 }
@@ -161,6 +163,7 @@ fn every_key_lands_in_the_model() {
         output: Destination::Master,
         clips: vec![whole_file(0)],
         input: None,
+        from: None,
         notes: Vec::new(),
     };
     let media = |name: &str| Media { path: folder.path(name), resample: true };
@@ -215,6 +218,7 @@ fn what_is_left_out_has_its_default() {
         output: Destination::Master,
         clips: vec![whole_file(0)],
         input: None,
+        from: None,
         notes: Vec::new(),
     };
     assert_eq!(session.tracks, [track]);
@@ -299,4 +303,36 @@ fn what_is_probably_not_meant_is_told() {
 fn warnings_end_where_nobody_reads_on() {
     let tracks: String = (0..5_000).map(|n| format!("[[track]]\nname = 't{n}'\n")).collect();
     assert_eq!(loaded(&tracks).warnings.len(), 100);
+}
+
+/// The strip stands further down, and each copy plays the output.
+#[test]
+fn tracks_and_their_copies_play_extra_outputs() {
+    let folder = Folder::new();
+    let text = format!(
+        "[[track]]\nname = \"click\"\ncount = 2\nfrom = \"drums\"\nfrom_output = \"Click\"\n\
+         [[track]]\nname = \"drums\"\n[[track.clip]]\nfile = \"audio/a.wav\"\n\
+         [[track.effect]]\nkind = \"reverb\"\n[[track.effect]]\nkind = \"{PLUGIN}\"\n"
+    );
+    let loaded = folder.load(text).unwrap_or_else(|errors| panic!("{errors}"));
+    assert_eq!(loaded.warnings, [""; 0]);
+    let session = loaded.session;
+    let effect = EffectAt { strip: StripId::Track(2), index: 1 };
+    let from = Some(OutputAt { effect, index: 1 });
+    let found: Vec<Option<OutputAt>> = session.tracks.iter().map(|track| track.from).collect();
+    assert_eq!(found, [from, from, None]);
+    let text = session_text(&session, &Few, &folder.path("")).unwrap();
+    let again = folder.load(text).unwrap_or_else(|errors| panic!("{errors}")).session;
+    assert_eq!(again, session);
+    // No file can say which of two effects is meant.
+    let mut twice = session.clone();
+    let plugin = twice.tracks[2].strip.chain[1].clone();
+    twice.tracks[2].strip.chain.push(plugin);
+    let refused = session_text(&twice, &Few, &folder.path("")).unwrap_err();
+    let output = "Click".to_owned();
+    assert_eq!(refused, WriteError::SameOutput { strip: "drums".into(), output });
+    let mut gone = session;
+    gone.tracks[2].strip.chain.pop();
+    let refused = session_text(&gone, &Few, &folder.path("")).unwrap_err();
+    assert_eq!(refused, WriteError::Missing { strip: "click 1".into() });
 }

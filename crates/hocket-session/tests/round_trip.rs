@@ -330,7 +330,7 @@ fn sessions() -> impl Strategy<Value = Session> {
                 let input = input.filter(|_| count > 0).map(|which| InputId(which.index(count)));
                 let strip = named("track", number, strip);
                 let output = Destination::Master;
-                session.tracks.push(Track { strip, output, clips, input, notes });
+                session.tracks.push(Track { strip, output, clips, input, from: None, notes });
             }
             for (number, strip) in groups.into_iter().enumerate() {
                 let strip = named("group", number, strip);

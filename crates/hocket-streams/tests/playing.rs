@@ -77,6 +77,7 @@ fn session() -> Session {
         output: Destination::Master,
         clips: vec![clip(file)],
         input: None,
+        from: None,
         notes: Vec::new(),
     };
     let media = |file| Media { path: format!("{file}.wav").into(), resample: false };

@@ -4,14 +4,14 @@
 use std::sync::Arc;
 
 use hocket_dsp::{Block, Change, Processor};
-use hocket_engine::session::StripId;
+use hocket_engine::session::{Destination, OutputAt, Strip, StripId, Track};
 use hocket_engine::time::{EventKind, NoteAction};
 use hocket_engine::{
     Edit, EditError, Editor, EffectAt, EffectSource, Effects, Engine, Fusing, MediaPool, Policy,
     PrepareError, ScheduleKind, Seat, Seating, Seats, Session, Settings, SiblingPolicy,
     StereoAudio, Strategy, prepare_session,
 };
-use hocket_plan::{Effect, ParamSpec};
+use hocket_plan::{Effect, ExtraOutput, GraphError, ParamSpec};
 use hocket_session::{LoadOptions, load};
 
 const RATE_HZ: u32 = 48_000;
@@ -25,12 +25,13 @@ const LATE: &str = "clap:test.late";
 const TONE: &str = "clap:test.tone";
 const BROKEN: &str = "lv2:urn:test:broken";
 const CLOCK: &str = "clap:test.clock";
+const SPLIT: &str = "clap:test.split";
 
-/// A gain that multiplies with its state, a delay, a tone that sounds while a note does, one that never starts, and one
-/// that plays where the song is.
-struct FiveKinds;
+/// A gain that multiplies with its state, a delay, a tone that sounds while a note does, one that never starts, one that
+/// plays where the song is, and a delay with two extra outputs.
+struct SixKinds;
 
-impl EffectSource for FiveKinds {
+impl EffectSource for SixKinds {
     fn params(&self, kind: &str) -> Option<Vec<ParamSpec>> {
         let gain = ParamSpec {
             name: "Gain (linear)".into(),
@@ -40,8 +41,16 @@ impl EffectSource for FiveKinds {
             default: 1.0,
             fixed: false,
         };
-        let params = if kind == GAIN { vec![gain] } else { Vec::new() };
-        [GAIN, LATE, TONE, BROKEN, CLOCK].contains(&kind).then_some(params)
+        let params = if [GAIN, SPLIT].contains(&kind) { vec![gain] } else { Vec::new() };
+        [GAIN, LATE, TONE, BROKEN, CLOCK, SPLIT].contains(&kind).then_some(params)
+    }
+
+    fn extra_outputs(&self, kind: &str) -> Vec<ExtraOutput> {
+        let output = |name: &str, channels| ExtraOutput { name: name.into(), channels };
+        match kind == SPLIT {
+            true => vec![output("Kick", 2), output("Click", 1)],
+            false => Vec::new(),
+        }
     }
 
     fn has_side_chain(&self, _: &str) -> bool {
@@ -57,7 +66,7 @@ impl EffectSource for FiveKinds {
     }
 
     fn latency_frames(&self, effect: &Effect, _: u32) -> u32 {
-        if effect.kind == LATE { LATENCY as u32 } else { 0 }
+        if [LATE, SPLIT].contains(&effect.kind.as_str()) { LATENCY as u32 } else { 0 }
     }
 
     fn build(&self, effect: &Effect, _: u32) -> Result<Box<dyn Processor>, String> {
@@ -70,6 +79,10 @@ impl EffectSource for FiveKinds {
             LATE => Ok(Box::new(Late { rows: [[0.0; LATENCY]; 2], at: 0 })),
             TONE => Ok(Box::new(Tone { sounds: false })),
             CLOCK => Ok(Box::new(Clock)),
+            SPLIT => {
+                let late = Late { rows: [[0.0; LATENCY]; 2], at: 0 };
+                Ok(Box::new(Split { late, gain: effect.values[0] }))
+            }
             _ => Err("its library has no entry point; install it again".into()),
         }
     }
@@ -165,6 +178,42 @@ impl Processor for Clock {
     fn reset(&mut self) {}
 }
 
+/// Puts out its delayed input upside down, times its gain, as the kick, and the sum of both sides as the click. With a gain of
+/// 4, the click is not finite.
+struct Split {
+    late: Late,
+    gain: f32,
+}
+
+impl Processor for Split {
+    fn process(&mut self, block: &mut Block<'_>) {
+        block.events.iter().for_each(|event| self.preset(event.change));
+        self.late.process(block);
+        let more = block.more.as_mut().expect("its node has rows for its outputs");
+        assert_eq!(more.extra.len(), 3);
+        for frame in 0..block.main.left.len() {
+            let (left, right) = (block.main.left[frame], block.main.right[frame]);
+            more.extra.row_mut(0)[frame] = -left * self.gain;
+            more.extra.row_mut(1)[frame] = -right * self.gain;
+            more.extra.row_mut(2)[frame] = if self.gain == 4.0 { f32::NAN } else { left + right };
+        }
+    }
+
+    fn reset(&mut self) {
+        self.late.reset();
+    }
+
+    fn preset(&mut self, Change::Param { index, value }: Change) {
+        if index == 0 {
+            self.gain = value.clamp(0.0, 4.0);
+        }
+    }
+
+    fn latency_frames(&self) -> u32 {
+        LATENCY as u32
+    }
+}
+
 /// A gain of 0.5 with a state of 3, whose lane goes to 2 at frame 480; a delay; and a note from frame 960 to 1920.
 const SESSION: &str = r#"
 [[track]]
@@ -199,7 +248,7 @@ notes = [[0.02, 0.02, 60]]
 "#;
 
 fn effects() -> Effects {
-    Effects::with(Arc::new(FiveKinds))
+    Effects::with(Arc::new(SixKinds))
 }
 
 fn read(text: &str) -> Session {
@@ -355,4 +404,148 @@ kind = "clap:test.clock"
         let (mut edited, _editor) = Editor::start(read(text), media(), settings, seating).unwrap();
         assert_eq!(play(&mut edited, 20), bare, "{schedule:?}, edited");
     }
+}
+
+/// A track with clips and an effect with extra outputs, two tracks that play them, and one that has nothing to do with it.
+const OUTPUTS: &str = r#"
+[[track]]
+name = "click"
+from = "drums"
+from_output = "Click"
+[[track]]
+name = "drums"
+[[track.clip]]
+file = "a.wav"
+loop = true
+[[track.effect]]
+kind = "clap:test.split"
+"Gain (linear)" = 3
+[[track]]
+name = "kick"
+from = "drums"
+from_output = "Kick"
+[[track.clip]]
+file = "a.wav"
+loop = true
+[[track]]
+name = "dry"
+[[track.clip]]
+file = "a.wav"
+loop = true
+[[output]]
+name = "the click"
+from = "click"
+[[output]]
+name = "the drums"
+from = "drums"
+[[output]]
+name = "the kick"
+from = "kick"
+"#;
+
+/// The left and right rows of the master and of the three outputs, in so many blocks.
+fn play_outputs(engine: &mut Engine, blocks: usize) -> [[Vec<f32>; 2]; 4] {
+    let mut all: [[Vec<f32>; 2]; 4] = Default::default();
+    for _ in 0..blocks {
+        engine.process(FRAMES);
+        for (number, rows) in all.iter_mut().enumerate() {
+            let output = engine.output_rows(number, FRAMES).unwrap();
+            rows.iter_mut().enumerate().for_each(|(side, row)| row.extend(output.row(side)));
+        }
+    }
+    all
+}
+
+#[test]
+fn tracks_play_extra_outputs_in_time_and_with_the_same_bits_under_every_schedule() {
+    let session = read(OUTPUTS);
+    for schedule in ScheduleKind::ALL {
+        let [master, click, drums, kick] = play_outputs(&mut engine(&session, schedule), 10);
+        for frame in 0..10 * FRAMES {
+            let is_late = frame < LATENCY;
+            let late = |value: f32| if is_late { 0.0 } else { value * LEVEL };
+            for side in [0, 1] {
+                assert_eq!(drums[side][frame], late(1.0), "{schedule:?} {frame}");
+                assert_eq!(click[side][frame], late(2.0), "{schedule:?} {frame}");
+                // With its own clip, which waits for the effect.
+                assert_eq!(kick[side][frame], late(-3.0 + 1.0), "{schedule:?} {frame}");
+                assert_eq!(
+                    master[side][frame],
+                    late(2.0 + 1.0 - 2.0 + 1.0),
+                    "{schedule:?} {frame}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn extra_outputs_are_silent_while_their_effect_is_bypassed_or_not_finite() {
+    let (settings, seating) = settings(ScheduleKind::Dataflow);
+    let (mut engine, mut editor) =
+        Editor::start(read(OUTPUTS), media(), settings, seating).unwrap();
+    let drums = EffectAt { strip: StripId::Track(1), index: 0 };
+    // What comes out of click, drums and kick after what fades.
+    let mut settled = |editor: &mut Editor, edit: Option<Edit>| -> [f32; 3] {
+        edit.into_iter().for_each(|edit| editor.apply(edit).unwrap());
+        let rows = play_outputs(&mut engine, 40);
+        [1, 2, 3].map(|output| rows[output][0][40 * FRAMES - 1] / LEVEL)
+    };
+    assert_eq!(settled(&mut editor, None), [2.0, 1.0, -2.0]);
+    let bypass = |on| Some(Edit::Bypass(drums, on));
+    assert_eq!(settled(&mut editor, bypass(true)), [0.0, 1.0, 1.0]);
+    assert_eq!(settled(&mut editor, bypass(false)), [2.0, 1.0, -2.0]);
+    // One bad sample at one output: the engine silences all of them.
+    let gain = |value| Some(Edit::Param(drums, 0, value));
+    assert_eq!(settled(&mut editor, gain(4.0)), [0.0, 0.0, 1.0]);
+    assert_eq!(settled(&mut editor, gain(2.0)), [2.0, 1.0, -1.0]);
+    let contained = editor.control().contained();
+    assert_eq!(contained.len(), 1, "{contained:?}");
+    assert_eq!(
+        (contained[0].node.as_str(), contained[0].not_finite),
+        ("drums: clap:test.split", 40)
+    );
+}
+
+#[test]
+fn tracks_with_extra_outputs_come_and_go_while_they_play() {
+    let (settings, seating) = settings(ScheduleKind::Dataflow);
+    let (mut engine, mut editor) =
+        Editor::start(read(OUTPUTS), media(), settings, seating).unwrap();
+    let drums = EffectAt { strip: StripId::Track(1), index: 0 };
+    let refused = |result: Result<(), EditError>| result.unwrap_err().to_string();
+    let removed = refused(editor.apply(Edit::RemoveEffect(drums)));
+    assert!(removed.contains("'drums: clap:test.split' is still used by 'click'"), "{removed}");
+    let removed = refused(editor.apply(Edit::RemoveTrack(1)));
+    assert!(removed.contains("'drums' is still used by 'click'"), "{removed}");
+    let track = |index| Track {
+        strip: Strip::new("more"),
+        output: Destination::Master,
+        clips: Vec::new(),
+        input: None,
+        from: Some(OutputAt { effect: drums, index }),
+        notes: Vec::new(),
+    };
+    let missing = editor.apply(Edit::AddTrack(Box::new(track(2))));
+    assert!(matches!(missing, Err(EditError::Graph(GraphError::NoOutput { .. }))), "{missing:?}");
+    // After what fades, the master.
+    let mut settled = |editor: &mut Editor, edit: Edit| -> f32 {
+        editor.apply(edit).unwrap();
+        play(&mut engine, 40)[40 * FRAMES - 1] / LEVEL
+    };
+    // Click, drums, kick with a clip, dry: 2 + 1 - 2 + 1.
+    assert_eq!(settled(&mut editor, Edit::AddTrack(Box::new(track(1)))), 4.0);
+    assert_eq!(settled(&mut editor, Edit::RemoveTrack(4)), 2.0);
+    // An effect in front of it moves it on.
+    let first = EffectAt { index: 0, ..drums };
+    assert_eq!(settled(&mut editor, Edit::InsertEffect(first, gain(1.0, None))), 2.0);
+    let from = editor.session().tracks[0].from.unwrap();
+    assert_eq!(from.effect.index, 1);
+    assert_eq!(settled(&mut editor, Edit::RemoveEffect(first)), 2.0);
+    // A track before it, too.
+    assert_eq!(settled(&mut editor, Edit::RemoveTrack(0)), 0.0);
+    assert_eq!(editor.session().tracks[1].from.unwrap().effect.strip, StripId::Track(0));
+    assert_eq!(settled(&mut editor, Edit::RemoveTrack(1)), 2.0);
+    let alone = EffectAt { strip: StripId::Track(0), index: 0 };
+    assert_eq!(settled(&mut editor, Edit::RemoveEffect(alone)), 2.0);
 }

@@ -5,7 +5,7 @@ use std::any::Any;
 use hocket_time::{BlockTime, EventBuffer, EventKind, Source};
 
 use crate::abreast::{Abreast, AbreastKey};
-use crate::block::{Block, Change, Processor, StereoMut, TimedChange};
+use crate::block::{Block, Change, MoreRows, Processor, RowsMut, StereoMut, TimedChange};
 use crate::delay_line::DelayLine;
 use crate::effects::is_on;
 use crate::host::Host;
@@ -24,7 +24,7 @@ const FADE_S: f64 = 0.005;
 /// effect back. Longer blocks reach the effect in pieces of 256 frames, with their events and song time. Each change is a
 /// cross-fade of 5 ms along a curve without corners; one that is turned round has none either. The dry signal is delayed by the
 /// effect's latency, so the latency is the same in both states and a fade does not comb. Fully
-/// bypassed, the output is the delayed input to the bit.
+/// bypassed, the output is the delayed input to the bit, and extra outputs are silent.
 ///
 /// The effect goes on running while it is bypassed: its tail and envelopes are where they would
 /// be when it comes back, and the time a block takes does not depend on the switch. (To save the
@@ -185,6 +185,19 @@ impl Bypass {
         }
     }
 
+    /// Extra outputs have no dry signal.
+    fn fade_extra(&self, mut rows: RowsMut<'_>) {
+        for row in rows.iter_mut() {
+            for (sample, part) in row.iter_mut().zip(&self.parts) {
+                *sample = match *part {
+                    0.0 => *sample,
+                    1.0 => 0.0,
+                    part => *sample * (1.0 - part),
+                };
+            }
+        }
+    }
+
     fn blend(&self, rows: StereoMut<'_>) {
         for (row, dry) in [rows.left, rows.right].into_iter().zip(&self.dry) {
             for ((sample, dry), part) in row.iter_mut().zip(dry).zip(&self.parts) {
@@ -217,6 +230,10 @@ impl Processor for Bypass {
             });
             let time = if is_whole { block.time } else { time.as_ref() };
             let mut main = block.main.part(start, end);
+            let mut more = block
+                .more
+                .as_mut()
+                .map(|more| MoreRows { extra: more.extra.part(start, end), ..MoreRows::default() });
             self.keep_dry(&main);
             self.inner.process(&mut Block {
                 side_chain: block.side_chain.map(|key| key.part(start, end)),
@@ -224,9 +241,13 @@ impl Processor for Bypass {
                 events_in: self.received.as_ref().filter(|_| block.events_in.is_some()),
                 time,
                 helpers: block.helpers,
+                more: more.as_mut(),
                 ..Block::new(main.part(0, end - start))
             });
             self.blend(main);
+            if let Some(more) = &mut block.more {
+                self.fade_extra(more.extra.part(start, end));
+            }
             events = later;
             start = end;
         }

@@ -37,7 +37,7 @@ pub enum Edit {
     Automate(Vec<(LaneTarget, Option<LaneSpec>)>),
     /// Adds an effect before the one at this place; cross-faded.
     InsertEffect(EffectAt, Effect),
-    /// Removes an effect.
+    /// Removes an effect of which no track plays an extra output.
     RemoveEffect(EffectAt),
     /// Adds a track at the end of the list. Its clips play from the song's position.
     AddTrack(Box<Track>),
@@ -217,7 +217,11 @@ impl Edit {
             }
             Edit::InsertEffect(at, new) => insert_effect(session, *at, new)?,
             Edit::RemoveEffect(at) => {
-                effect(session, *at)?;
+                let kind = effect(session, *at)?.kind.clone();
+                if let Some(by) = session.player(|effect| effect == *at) {
+                    let strip = format!("{}: {kind}", session.strip(at.strip).name);
+                    return Err(EditError::InUse { strip, by: by.into() });
+                }
                 strip(session, at.strip)?.chain.remove(at.index);
                 session.forget_effect(*at);
             }

@@ -193,7 +193,7 @@ fn strip(name: &str, effects: &[&str]) -> Strip {
 fn new_track(number: usize, output: Destination) -> Track {
     let clip = Clip { start_s: number as f64 * 0.0007, looped: true, ..stage::whole_file() };
     let strip = strip("track", &["gain", "eq", "gain"]);
-    Track { strip, output, clips: vec![clip], input: None, notes: Vec::new() }
+    Track { strip, output, clips: vec![clip], input: None, from: None, notes: Vec::new() }
 }
 
 fn group(name: &str, output: Destination) -> Group {

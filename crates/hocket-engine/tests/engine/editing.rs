@@ -155,6 +155,7 @@ impl Random {
             output: self.destination(session),
             clips: vec![clip],
             input: None,
+            from: None,
             notes: Vec::new(),
         }
     }

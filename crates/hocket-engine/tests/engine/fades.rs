@@ -55,7 +55,14 @@ fn bend(row: &[f32]) -> f64 {
 
 fn track(name: &str, output: Destination) -> Track {
     let clip = Clip { media: MediaId(0), looped: true, ..stage::whole_file() };
-    Track { strip: Strip::new(name), output, clips: vec![clip], input: None, notes: Vec::new() }
+    Track {
+        strip: Strip::new(name),
+        output,
+        clips: vec![clip],
+        input: None,
+        from: None,
+        notes: Vec::new(),
+    }
 }
 
 /// An effect that is heard: with this parameter.

@@ -40,7 +40,7 @@ fn notes(frames: &[(usize, usize)]) -> NoteClip {
 
 fn track(name: &str, chain: Vec<Effect>, notes: Vec<NoteClip>) -> Track {
     let strip = Strip { chain, ..Strip::new(name) };
-    Track { strip, output: Destination::Master, clips: Vec::new(), input: None, notes }
+    Track { strip, output: Destination::Master, clips: Vec::new(), input: None, from: None, notes }
 }
 
 fn session(tracks: Vec<Track>) -> Session {

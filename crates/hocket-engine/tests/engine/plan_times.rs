@@ -244,6 +244,7 @@ fn track(number: usize, output: Destination) -> Track {
         output,
         clips: vec![clip],
         input: None,
+        from: None,
         notes: Vec::new(),
     }
 }

@@ -24,6 +24,7 @@ fn track(name: &str) -> Track {
         output: Destination::Master,
         clips,
         input: None,
+        from: None,
         notes: Vec::new(),
     }
 }

@@ -124,7 +124,14 @@ fn track(index: usize, kind: &str) -> Track {
     let outputs =
         [Destination::Master, Destination::Group(GroupId(0)), Destination::Group(GroupId(1))];
     let clip = Clip { start_s: index as f64 * 0.0007, looped: true, ..whole_file() };
-    Track { strip, output: outputs[index % 3], clips: vec![clip], input: None, notes: Vec::new() }
+    Track {
+        strip,
+        output: outputs[index % 3],
+        clips: vec![clip],
+        input: None,
+        from: None,
+        notes: Vec::new(),
+    }
 }
 
 /// The whole of the first file, once, at full level.

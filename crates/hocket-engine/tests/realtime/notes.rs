@@ -67,7 +67,7 @@ fn file() -> NoteClip {
 
 fn track(name: &str, chain: Vec<Effect>, notes: Vec<NoteClip>) -> Track {
     let strip = Strip { chain, gain_db: -12.0, ..Strip::new(name) };
-    Track { strip, output: Destination::Master, clips: Vec::new(), input: None, notes }
+    Track { strip, output: Destination::Master, clips: Vec::new(), input: None, from: None, notes }
 }
 
 /// Notes begin and end within some blocks.

@@ -139,7 +139,14 @@ pub fn track(index: usize, chain: Vec<Effect>) -> Track {
     strip.pan = index as f32 / 10.0 - 0.5;
     let outputs =
         [Destination::Master, Destination::Group(GroupId(0)), Destination::Group(GroupId(1))];
-    Track { strip, output: outputs[index % 3], clips: clips(index), input: None, notes: Vec::new() }
+    Track {
+        strip,
+        output: outputs[index % 3],
+        clips: clips(index),
+        input: None,
+        from: None,
+        notes: Vec::new(),
+    }
 }
 
 /// One that loops for ever, one that comes and goes in the midst of blocks.

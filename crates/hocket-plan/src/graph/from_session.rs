@@ -3,9 +3,11 @@
 use std::collections::{HashMap, HashSet};
 
 use super::routing::{FedBack, Feed, Routing, place};
-use super::{Edge, EventPorts, Graph, GraphError, Node, NodeId, NodeKind, Ports};
-use crate::effect::{Effect, Key};
-use crate::session::{InputId, LaneTarget, SendAt, Session, StripId, TakeFrom, Tap};
+use super::{ChannelMap, Edge, EventPorts, Graph, GraphError, Node, NodeId, NodeKind, Ports};
+use crate::effect::{Effect, ExtraOutput, Key};
+use crate::session::{
+    EffectAt, InputId, LaneTarget, OutputAt, SendAt, Session, StripId, TakeFrom, Tap,
+};
 
 /// What the graph needs to know of an effect; its runner provides it.
 pub trait EffectFacts {
@@ -17,6 +19,11 @@ pub trait EffectFacts {
     fn has_event_input(&self, effect: &Effect) -> bool {
         let _ = effect;
         false
+    }
+    /// Its extra outputs, in the order of the extra channels of its node. None has any unless the runner says so.
+    fn extra_outputs(&self, effect: &Effect) -> Vec<ExtraOutput> {
+        let _ = effect;
+        Vec::new()
     }
 }
 
@@ -38,6 +45,7 @@ const INPUT_COST: f64 = 4.0;
 /// - [`GraphError::UnknownStrip`]: an output, a send or a key names no strip of the session.
 /// - [`GraphError::NoInput`], [`GraphError::NoTakenInput`]: a track plays, or a take records, an input that the session
 ///   does not have.
+/// - [`GraphError::NoOutput`]: a track plays an extra output that no effect of the session has.
 /// - [`GraphError::NoEvents`]: an effect receives the events of something that is no track of the session.
 /// - [`GraphError::Ports`]: an input has no channels, or too many.
 /// - [`GraphError::Channels`]: a track plays an input of more than two channels. Only takes can have these.
@@ -63,6 +71,7 @@ pub fn session_graph(session: &Session, facts: &dyn EffectFacts) -> Result<Graph
         taps: vec![None; places],
         sends: HashMap::new(),
         inputs: HashMap::new(),
+        extra: HashMap::new(),
         notes: HashMap::new(),
     };
     builder.add_taken_inputs()?;
@@ -104,6 +113,8 @@ struct Builder<'a> {
     sends: HashMap<SendAt, NodeId>,
     /// The nodes of inputs that tracks play or takes record.
     inputs: HashMap<usize, NodeId>,
+    /// Effects with extra outputs.
+    extra: HashMap<EffectAt, (NodeId, Vec<ExtraOutput>)>,
     /// The nodes of notes that effects receive, by track.
     notes: HashMap<usize, NodeId>,
 }
@@ -139,7 +150,13 @@ impl Builder<'_> {
                 node.inputs.extend(self.events(id, effect)?);
             }
             let key = effect.key.and_then(|key| self.key(key));
+            let extra = self.facts.extra_outputs(effect);
+            node.ports.extra =
+                extra.iter().fold(0, |sum: u16, output| sum.saturating_add(output.channels));
             last = self.graph.add_with_side_chain(node, key.into_iter().collect())?;
+            if !extra.is_empty() {
+                self.extra.insert(EffectAt { strip: id, index }, (last, extra));
+            }
         }
         let fader = self.graph.add(Node {
             name: format!("{}: fader", strip.name),
@@ -217,19 +234,49 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// The first node of a strip: a player for a track, a sum for everything else. A track that plays an input sums it
-    /// with its clips.
+    /// The first node of a strip: a player for a track, a sum for everything else. A track that plays an input or an extra
+    /// output sums it with its clips.
     fn add_head(&mut self, place: usize) -> Result<NodeId, GraphError> {
         let id = self.routing.ids[place];
         let StripId::Track(index) = id else { return self.add_sum(place, self.inputs_of(place)) };
         let track = &self.session.tracks[index];
-        let Some(input) = track.input else { return self.add_player(index) };
-        let input = Edge::new(self.played_input(index, input)?, 1.0);
+        let mut others = Vec::new();
+        if let Some(input) = track.input {
+            others.push(Edge::new(self.played_input(index, input)?, 1.0));
+        }
+        if let Some(from) = track.from {
+            others.extend(self.extra_output(index, from)?);
+        }
+        if others.is_empty() {
+            return self.add_player(index);
+        }
         let player = match track.clips.is_empty() {
             true => None,
             false => Some(Edge::new(self.add_player(index)?, 1.0)),
         };
-        self.add_sum(place, player.into_iter().chain([input]).collect())
+        self.add_sum(place, player.into_iter().chain(others).collect())
+    }
+
+    /// What brings an extra output to a track; one channel goes to both sides. The order of the strips puts the effect
+    /// before the track.
+    fn extra_output(&self, track: usize, from: OutputAt) -> Result<Vec<Edge>, GraphError> {
+        let known = self.extra.get(&from.effect);
+        let output =
+            known.and_then(|(node, outputs)| Some((*node, outputs, outputs.get(from.index)?)));
+        let Some((node, outputs, output)) = output else {
+            let track = self.session.tracks[track].strip.name.clone();
+            return Err(GraphError::NoOutput { track, from });
+        };
+        let before: u16 = outputs[..from.index].iter().map(|output| output.channels).sum();
+        let first = self.graph.nodes()[node.index()].ports.main + before;
+        let edge = |from, to, count| {
+            let map = ChannelMap::Range { from, to, count };
+            Edge { map, ..Edge::new(node, 1.0) }
+        };
+        Ok(match output.channels {
+            1 => vec![edge(first, 0, 1), edge(first, 1, 1)],
+            channels => vec![edge(first, 0, channels)],
+        })
     }
 
     fn add_player(&mut self, track: usize) -> Result<NodeId, GraphError> {

@@ -32,17 +32,17 @@ pub(super) struct Routing {
     pub(super) ids: Vec<StripId>,
     /// In the order tracks, groups, returns; of one strip its output before its sends.
     pub(super) feeds: Vec<Vec<Feed>>,
-    /// Places of the strips that effects of each strip listen to.
+    /// Places of the strips that effects of each strip listen to, and from which a track plays an extra output.
     heard: Vec<Vec<usize>>,
     /// Sends that close cycles.
     pub(super) feedback: Vec<FedBack>,
 }
 
 impl Routing {
-    /// Collects all outputs, sends and keys. Cost: O(strips + sends + effects).
+    /// Collects all outputs, sends, keys and extra outputs. Cost: O(strips + sends + effects).
     ///
     /// # Errors
-    /// [`GraphError::UnknownStrip`] if an output, a send or a key names a strip that does not exist.
+    /// [`GraphError::UnknownStrip`] if one of them names a strip that does not exist.
     pub(super) fn new(session: &Session) -> Result<Routing, GraphError> {
         let ids = session.strip_ids();
         let none = || vec![Vec::new(); ids.len()];
@@ -67,6 +67,11 @@ impl Routing {
             }
             for key in strip.chain.iter().filter_map(|effect| effect.key) {
                 routing.heard[from].push(find(key.from)?);
+            }
+            if let StripId::Track(track) = *id
+                && let Some(output) = session.tracks[track].from
+            {
+                routing.heard[from].push(find(output.effect.strip)?);
             }
         }
         Ok(Routing { ids, ..routing })

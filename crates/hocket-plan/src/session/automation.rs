@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hocket_time::{CONTROL_GRID_FRAMES, Lane, LaneError, LanePoint, TempoMap, TimeBase};
 
-use super::{Session, Strip, StripId, TakeFrom};
+use super::{Session, Strip, StripId, TakeFrom, Track};
 use crate::effect::Effect;
 
 /// An effect by its place.
@@ -13,6 +13,15 @@ pub struct EffectAt {
     /// The strip.
     pub strip: StripId,
     /// Place in its chain.
+    pub index: usize,
+}
+
+/// An extra output of an effect by its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct OutputAt {
+    /// The effect.
+    pub effect: EffectAt,
+    /// Place among its extra outputs.
     pub index: usize,
 }
 
@@ -128,7 +137,8 @@ impl Session {
         }
     }
 
-    /// The name of what takes from this strip besides sends and routes: an effect's strip, an output.
+    /// The name of what takes from this strip besides sends and routes: an effect's strip, a track that plays an extra
+    /// output, an output.
     pub fn listener(&self, id: StripId) -> Option<&str> {
         let hears = |strip: &&Strip| {
             let from = |effect: &Effect| [effect.key.map(|key| key.from), effect.events];
@@ -136,8 +146,15 @@ impl Session {
         };
         let strips = self.strip_ids().into_iter().filter(|own| *own != id);
         let strip = strips.map(|own| self.strip(own)).find(hears).map(|strip| strip.name.as_str());
+        let strip = strip.or(self.player(|effect| effect.strip == id));
         let output = self.outputs.iter().find(|output| output.from == id);
         strip.or(output.map(|output| output.name.as_str()))
+    }
+
+    /// The name of a track that plays an extra output of an effect.
+    pub fn player(&self, is_it: impl Fn(EffectAt) -> bool) -> Option<&str> {
+        let plays = |track: &&Track| track.from.is_some_and(|from| is_it(from.effect));
+        self.tracks.iter().find(plays).map(|track| track.strip.name.as_str())
     }
 
     /// A strip has been removed, to which nothing listens: its lanes go, and what speaks of strips behind it follows.
@@ -156,6 +173,9 @@ impl Session {
                 move_up(strip, id);
             }
         }
+        for from in self.tracks.iter_mut().filter_map(|track| track.from.as_mut()) {
+            move_up(&mut from.effect.strip, id);
+        }
         let tracks = self.tracks.iter_mut().map(|track| &mut track.strip);
         let groups = self.groups.iter_mut().map(|group| &mut group.strip);
         let returns = self.returns.iter_mut().map(|back| &mut back.strip);
@@ -170,18 +190,25 @@ impl Session {
         }
     }
 
-    /// An effect has been added at this place: lanes of those behind it follow.
+    /// The effects of which lanes and tracks speak.
+    fn effects_mut(&mut self) -> impl Iterator<Item = &mut EffectAt> {
+        let lanes = self.automation.iter_mut().filter_map(|lane| lane.target.effect_mut());
+        let tracks = self.tracks.iter_mut().filter_map(|track| track.from.as_mut());
+        lanes.chain(tracks.map(|from| &mut from.effect))
+    }
+
+    /// An effect has been added at this place: what speaks of those behind it follows.
     pub fn make_room(&mut self, new: EffectAt) {
-        let effects = self.automation.iter_mut().filter_map(|lane| lane.target.effect_mut());
-        let behind = effects.filter(|at| at.strip == new.strip && at.index >= new.index);
+        let behind = self.effects_mut().filter(|at| at.strip == new.strip && at.index >= new.index);
         behind.for_each(|at| at.index += 1);
     }
 
-    /// An effect has been removed: its lanes go, and those behind it follow.
+    /// An effect has been removed, of which no track plays an output: its lanes go, and what speaks of those behind it
+    /// follows.
     pub fn forget_effect(&mut self, gone: EffectAt) {
         self.automation.retain_mut(|lane| lane.target.effect_mut().is_none_or(|at| *at != gone));
-        let effects = self.automation.iter_mut().filter_map(|lane| lane.target.effect_mut());
-        let behind = effects.filter(|at| at.strip == gone.strip && at.index > gone.index);
+        let behind =
+            self.effects_mut().filter(|at| at.strip == gone.strip && at.index > gone.index);
         behind.for_each(|at| at.index -= 1);
     }
 

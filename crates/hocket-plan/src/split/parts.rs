@@ -7,7 +7,7 @@ use crate::graph::delays::arrivals;
 use crate::graph::{EffectFacts, session_graph};
 use crate::session::{
     Automation, Destination, EffectAt, Group, GroupId, Input, InputId, LaneTarget, MediaId, Output,
-    ReturnId, Send, SendAt, Session, Strip, StripId, TakeFrom, TakeSpec, Tap, Track,
+    OutputAt, ReturnId, Send, SendAt, Session, Strip, StripId, TakeFrom, TakeSpec, Tap, Track,
 };
 
 /// Where a moved strip is heard at host 0.
@@ -264,6 +264,7 @@ impl<'a> Builder<'a> {
             output,
             clips: Vec::new(),
             input: Some(input),
+            from: None,
             notes: Vec::new(),
         };
         if matches!(id, StripId::Track(_)) {
@@ -292,6 +293,9 @@ impl<'a> Builder<'a> {
         };
         for track in &mut session.tracks {
             track.output = group(&places, track.output);
+            if let Some(OutputAt { effect, .. }) = &mut track.from {
+                effect.strip = places.strips.get(&effect.strip).copied().unwrap_or(effect.strip);
+            }
             for clip in &mut track.clips {
                 clip.media = medium(self.session, clip.media, &mut session.media, &mut places);
             }

@@ -99,9 +99,13 @@ impl Pieces {
                 self.join(session, (id, from), why);
             }
         }
-        if let StripId::Track(index) = id
-            && let Some(input) = session.tracks[index].input
-        {
+        let StripId::Track(index) = id else { return };
+        if let Some(from) = session.tracks[index].from {
+            let heard = &session.strip(from.effect.strip).name;
+            let why = format!("'{}' plays an output of an effect of '{heard}'", strip.name);
+            self.join(session, (id, from.effect.strip), why);
+        }
+        if let Some(input) = session.tracks[index].input {
             let input = session.inputs.get(input.0).map_or("", |input| &input.name);
             self.pin(session, id, format!("'{}' plays the input '{input}'", strip.name));
         }

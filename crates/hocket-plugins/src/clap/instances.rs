@@ -20,6 +20,7 @@ use super::host::{Flags, Hocket, OfAnyThread, OfAudioThread, OfMainThread};
 use super::main_thread::{Role, on_main, post, role};
 use crate::LONGEST_RUN;
 use crate::description::{Format, Param, Steps};
+use crate::extra::{Placed, offered};
 use crate::heard::heard;
 use crate::layout::Layout;
 use crate::names::{readable, unique};
@@ -60,6 +61,8 @@ pub struct Facts {
     pub inputs: Vec<usize>,
     /// Channels of each output port: main, others.
     pub outputs: Vec<usize>,
+    /// Its output ports beside the first one, as far as tracks can play them.
+    pub extra: Vec<Placed>,
     pub params: Vec<Param>,
     /// What its note input takes.
     pub notes: Option<NoteDialects>,
@@ -276,12 +279,27 @@ fn audio_ports(instance: &mut PluginInstance<Hocket>) -> Result<(Vec<usize>, Vec
     Ok((inputs, outputs))
 }
 
+/// The names of its output ports.
+fn output_names(instance: &mut PluginInstance<Hocket>) -> Vec<String> {
+    let handle = instance.plugin_handle();
+    let Some(ports) = handle.get_extension::<PluginAudioPorts>() else { return Vec::new() };
+    let mut buffer = AudioPortInfoBuffer::new();
+    let name = |index| {
+        let port = ports.get(&handle, index, false, &mut buffer)?;
+        Some(String::from_utf8_lossy(port.name).into_owned())
+    };
+    (0..ports.count(&handle, false).min(MOST_CHANNELS as u32)).filter_map(name).collect()
+}
+
 fn facts(instance: &mut PluginInstance<Hocket>) -> Result<Facts, String> {
     let (inputs, outputs) = audio_ports(instance)?;
+    let names = output_names(instance);
     let handle = instance.plugin_handle();
     let of = |ports: &[usize], index: usize| ports.get(index).copied().unwrap_or(0);
     let layout =
         Layout { inputs: of(&inputs, 0), outputs: of(&outputs, 0), side_chain: of(&inputs, 1) };
+    let ports = names.into_iter().zip(&outputs).enumerate().skip(1);
+    let extra = offered(&layout, ports.map(|(port, (name, channels))| (port, name, *channels)));
     let notes = handle.get_extension::<PluginNotePorts>().and_then(|ports| {
         let mut buffer = NotePortInfoBuffer::new();
         let any = ports.count(&handle, true) > 0;
@@ -290,7 +308,7 @@ fn facts(instance: &mut PluginInstance<Hocket>) -> Result<Facts, String> {
     let state = handle.get_extension::<PluginState>().is_some();
     let params = handle.get_extension::<PluginParams>();
     let params = params.map(|extension| params_of(&handle, extension)).unwrap_or_default();
-    Ok(Facts { layout, inputs, outputs, params, notes, state })
+    Ok(Facts { layout, inputs, outputs, extra, params, notes, state })
 }
 
 /// Those that a session may set: neither hidden nor read-only, and not the bypass, which is Hocket's own.

@@ -17,6 +17,7 @@ use super::instances::{self, Facts, OTHER_PORTS, Order, Values, Voice};
 use super::main_thread::{as_audio, on_main, post};
 use crate::LONGEST_RUN;
 use crate::changes::{At, of_block};
+use crate::extra::put;
 use crate::isolate::Hosted;
 use crate::song::SongClock;
 
@@ -141,6 +142,11 @@ impl ClapProcessor {
             for (channel, row) in rows.outputs.first().into_iter().flatten().enumerate() {
                 self.facts.layout.put(index, channel, &row[..frames], &mut main);
             }
+        }
+        // Two instances have no extra outputs.
+        if let Some(rows) = self.rows.first() {
+            let extra = self.facts.extra.iter().flat_map(|extra| &rows.outputs[extra.place]);
+            put(&mut block.more, (at, end), extra.map(|row| &row[..frames]));
         }
         self.steady += frames as u64;
     }

@@ -15,8 +15,9 @@ use rustix::thread::futex;
 use super::mail::{Order, Reply};
 use super::memory::Memory;
 use super::process::{Launch, Patient, Refusal, Running};
-use super::slots::{Slots, slots_for, words_for};
+use super::slots::{Shape, Slots, slots_for};
 use super::{Isolation, MOST_STARTS, Pace, Record, WELL_S, lock};
+use crate::extra::channels;
 use crate::{Description, Wanted};
 
 /// How long a wait for answers lasts before it looks around.
@@ -25,7 +26,7 @@ const LISTEN: Duration = Duration::from_millis(100);
 /// What the halves of an isolated plug-in share in the engine's process.
 pub struct Link {
     memory: Memory,
-    slots: usize,
+    shape: Shape,
     /// The number of the last request; `SENT` in the memory is a copy of it. Relaxed: each number stands for itself.
     sent: AtomicU32,
     /// Requests up to here are lost with a process that ended. Relaxed: the store of `DONE` behind it publishes it (I2).
@@ -59,8 +60,9 @@ impl Link {
         plugin: &Description,
         wanted: &Wanted<'_>,
     ) -> Result<(Link, OwnedFd), String> {
-        let slots = slots_for(isolation.frames as usize);
-        let (memory, file) = Memory::create(words_for(slots))
+        let count = slots_for(isolation.frames as usize);
+        let shape = Shape { count, extra: channels(&plugin.extra_outputs) };
+        let (memory, file) = Memory::create(shape.words())
             .map_err(|error| format!("there is no memory to share with its process: {error}"))?;
         // Touched now, so that no block is the first to do so.
         memory.words().iter().for_each(|word| word.store(0, Relaxed));
@@ -71,7 +73,7 @@ impl Link {
         let values = plugin.params.iter().enumerate().map(param).collect();
         let link = Link {
             memory,
-            slots,
+            shape,
             sent: AtomicU32::new(0),
             base: AtomicU32::new(0),
             asked: AtomicBool::new(false),
@@ -86,8 +88,8 @@ impl Link {
     }
 
     pub fn slots(&self) -> Slots<'_> {
-        // It was made for so many.
-        Slots::new(self.memory.words(), self.slots).unwrap_or_else(|| unreachable!())
+        // It was made for these.
+        Slots::new(self.memory.words(), self.shape).unwrap_or_else(|| unreachable!())
     }
 
     pub fn values(&self) -> Vec<u32> {

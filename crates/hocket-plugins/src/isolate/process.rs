@@ -17,6 +17,7 @@ use super::keeper::Link;
 use super::mail::{Facts, Job, Order, Reply, encoded, read};
 use super::{Isolation, lock};
 use crate::child::Early;
+use crate::extra::channels;
 use crate::{Description, Wanted};
 
 /// How often a wait looks whether its caller goes.
@@ -79,6 +80,11 @@ impl Launch {
     /// Whether silence is what an instrument adds.
     pub fn is_instrument(&self) -> bool {
         self.plugin.layout.inputs == 0
+    }
+
+    /// Rows of its extra outputs.
+    pub fn extra_channels(&self) -> usize {
+        channels(&self.plugin.extra_outputs)
     }
 
     /// Starts the process, and waits until it has made the plug-in. `is_ending`: nobody needs it any more.

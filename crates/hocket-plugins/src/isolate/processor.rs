@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use hocket_dsp::delay_line::DelayLine;
 use hocket_dsp::host::{Host, MainRequests, WorkRequests, WorkRoom};
-use hocket_dsp::{Block, Change, Processor, StereoMut, TimedChange};
+use hocket_dsp::{Block, Change, MoreRows, Processor, StereoMut, TimedChange};
 use hocket_time::{END_ROOM, EventKind};
 
 use super::keeper::{Fault, Keeper, Link, Loaded, Shared, Side};
@@ -16,6 +16,7 @@ use super::mail::Facts;
 use super::process::{Launch, Running};
 use super::slots::{Answer, EVENT_WORDS, FRAMES, Request, flags, read_row, write_row};
 use super::words::{MOST_EVENT_WORDS, Writer, write_event, write_song};
+use crate::extra::put;
 use crate::song::SongPoint;
 
 /// Words that changes and starts of notes leave free for ends of notes.
@@ -43,6 +44,8 @@ pub struct Isolated {
     presets: Vec<Option<f32>>,
     /// The answer that is being played. `None`: it is missing.
     answer: [Vec<f32>; 2],
+    /// Of its extra outputs.
+    extra: Vec<Vec<f32>>,
     is_here: bool,
     /// The input, as late as the output.
     dry_lines: [DelayLine; 2],
@@ -87,6 +90,7 @@ impl Isolated {
             lead: Lead::new(frames, slots),
             presets: vec![None; link.values().len()],
             running: Arc::new(Mutex::new(Some(running))),
+            extra: vec![vec![0.0; FRAMES]; launch.extra_channels()],
             link,
             launch,
             sent: 0,
@@ -125,6 +129,7 @@ impl Isolated {
         while played < frames {
             let Some(due) = self.lead.take(frames - played) else { break };
             self.play(&due, &mut main, played);
+            self.play_extra(&due, &mut block.more, at + played);
             played += due.count;
         }
     }
@@ -170,6 +175,15 @@ impl Isolated {
         }
     }
 
+    /// Extra outputs are silent already where there is no answer.
+    fn play_extra(&self, due: &Due, more: &mut Option<&mut MoreRows<'_>>, at: usize) {
+        let Due { from, count, .. } = *due;
+        if self.is_here {
+            let rows = self.extra.iter().map(|row| &row[from..from + count]);
+            put(more, (at, at + count), rows);
+        }
+    }
+
     /// Copies an answer out of the shared memory. `false`: there is none that can be used.
     ///
     /// It is read once: what the process writes later changes nothing.
@@ -189,7 +203,7 @@ impl Isolated {
             return self.miss();
         }
         let mut finite = true;
-        for (row, into) in self.answer.iter_mut().enumerate() {
+        for (row, into) in self.answer.iter_mut().chain(&mut self.extra).enumerate() {
             finite &= read_row(slots.answer_row(number, row), &mut into[..frames]);
         }
         if !finite {

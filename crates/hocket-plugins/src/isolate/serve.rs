@@ -25,7 +25,7 @@ use hocket_dsp::host::{
     BackgroundWork, Host, MainRequests, MainSide, NoState, WorkAnswers, WorkRefused, WorkRequests,
     WorkRoom,
 };
-use hocket_dsp::{Block, Change, StereoMut, StereoRef, TimedChange};
+use hocket_dsp::{Block, Change, MoreRows, RowsMut, StereoMut, StereoRef, TimedChange};
 use hocket_time::{EventBuffer, Pushed};
 use rustix::process::{Resource, Rlimit, Signal, getpid, getrlimit, kill_process, setrlimit};
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
@@ -34,11 +34,12 @@ use rustix::thread::futex;
 use super::mail::{Facts, Job, Order, Reply, encoded, read};
 use super::memory::Memory;
 use super::slots::{
-    Answer, EVENT_WORDS, FRAMES, Request, Slots, flags, read_row, words_for, write_row,
+    Answer, EVENT_WORDS, FRAMES, Request, Shape, Slots, flags, read_row, write_row,
 };
 use super::words::{Reader, SONG_WORDS, read_event, read_song};
 use super::{Hosted, Pace, lock};
 use crate::description::Format;
+use crate::extra::channels;
 use crate::song::SongClock;
 use crate::{clap, lv2, vst3};
 
@@ -65,7 +66,8 @@ pub fn serve(audio_thread: AudioThread) -> io::Result<()> {
     let Order::Start(job) = order else { return Err(nonsense("an order without a plug-in")) };
     let orders = (control.try_clone()?, to_main.clone());
     std::thread::Builder::new().name("orders".into()).spawn(move || listen(orders.0, &orders.1))?;
-    let memory = Memory::open(&memory, words_for(job.slots))?;
+    let shape = Shape { count: job.slots, extra: channels(&job.plugin.extra_outputs) };
+    let memory = Memory::open(&memory, shape.words())?;
     let mut hosted = match build(&job, job.has_state.then_some(&state)) {
         Ok(hosted) => hosted,
         Err(why) => return control.write_all(&encoded(&Reply::Refused(why), &[])),
@@ -86,11 +88,13 @@ pub fn serve(audio_thread: AudioThread) -> io::Result<()> {
         ending: Arc::clone(&ending),
         latency: facts.latency,
         job: *job,
+        shape,
         rows: std::array::from_fn(|_| vec![0.0; FRAMES]),
+        extra: vec![0.0; shape.extra * FRAMES],
         changes: Vec::with_capacity(CHANGES),
         events: EventBuffer::new(EVENT_WORDS, 4 * EVENT_WORDS),
     };
-    let (slots, priority) = (audio.job.slots, audio.job.priority);
+    let priority = audio.job.priority;
     if priority.is_some() {
         bound_real_time();
     }
@@ -110,7 +114,7 @@ pub fn serve(audio_thread: AudioThread) -> io::Result<()> {
     control.write_all(&encoded(&Reply::Ready(facts), &[]))?;
     main_thread(&asks, side, &loaded, &mut control);
     ending.store(true, Relaxed);
-    if let Some(slots) = Slots::new(memory.words(), slots) {
+    if let Some(slots) = Slots::new(memory.words(), shape) {
         let _ = futex::wake(slots.sent(), futex::Flags::empty(), u32::MAX);
     }
     thread.join().unwrap_or_else(|_| Err(nonsense("the audio thread panicked")))
@@ -261,8 +265,11 @@ struct Audio {
     ending: Arc<AtomicBool>,
     latency: u32,
     job: Job,
+    shape: Shape,
     /// Left, right, and both of the side chain.
     rows: [Vec<f32>; 4],
+    /// The rows of extra outputs, one after the other.
+    extra: Vec<f32>,
     changes: Vec<TimedChange>,
     events: EventBuffer,
 }
@@ -270,7 +277,7 @@ struct Audio {
 impl Audio {
     fn run(&mut self) -> io::Result<()> {
         let memory = Arc::clone(&self.memory);
-        let slots = Slots::new(memory.words(), self.job.slots).filter(|slots| slots.has_header());
+        let slots = Slots::new(memory.words(), self.shape).filter(|slots| slots.has_header());
         let slots = slots.ok_or_else(|| nonsense("no slots of this version"))?;
         let mut served = self.skip(slots)?;
         while !self.ending.load(Relaxed) {
@@ -340,8 +347,14 @@ impl Audio {
         block.side_chain = is(flags::KEY).then_some(key);
         block.events = &self.changes;
         block.events_in = Some(&self.events);
+        self.extra.fill(0.0);
+        let extra = RowsMut::new(&mut self.extra, FRAMES, frames);
+        let mut more = MoreRows { extra, ..MoreRows::default() };
+        block.more = Some(&mut more);
         self.hosted.process_told(&mut block, song);
-        for (row, from) in self.rows.iter().take(2).enumerate() {
+        let extra = self.extra.chunks_exact(FRAMES);
+        let rows = self.rows.iter().take(2).map(Vec::as_slice).chain(extra);
+        for (row, from) in rows.enumerate() {
             write_row(&from[..frames], slots.answer_row(request.number, row));
         }
         lost += self.asked.lost.swap(0, Relaxed);

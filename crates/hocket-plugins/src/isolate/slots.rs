@@ -2,7 +2,7 @@
 //!
 //! | words | what |
 //! |---|---|
-//! | 0 to 3 | `MAGIC`, `VERSION`, how many slots there are, and frames of a slot |
+//! | 0 to 4 | `MAGIC`, `VERSION`, how many slots there are, frames of a slot, and rows of extra outputs |
 //! | 16 | `SENT`: the number of the last request. The engine's process writes it |
 //! | 32 | `DONE`: the number of the last answer. The plug-in's process writes it |
 //! | 64 to the end | the slots |
@@ -16,16 +16,17 @@
 //! | 48 on | changes of parameters, then events: `EVENT_WORDS` |
 //! | then | four rows: left, right, and both of the side chain |
 //! | then, 16 words | the answer's head ([`Answer`]) |
-//! | then | two rows: left and right |
+//! | then | the rows of the answer: left, right, and those of extra outputs |
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::words::{Reader, SONG_WORDS, Writer};
+use crate::extra::MOST_CHANNELS;
 
 /// Says whose memory it is.
 pub const MAGIC: u32 = u32::from_le_bytes(*b"HKIS");
 /// Of this layout. Another one is refused.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// The most frames of a slot.
 pub const FRAMES: usize = 256;
 /// Room for changes and events of a slot.
@@ -41,7 +42,8 @@ const EVENTS: usize = 48;
 const ROWS: usize = EVENTS + EVENT_WORDS;
 const ANSWER: usize = ROWS + 4 * FRAMES;
 const ANSWER_ROWS: usize = ANSWER + 16;
-const SLOT: usize = ANSWER_ROWS + 2 * FRAMES;
+/// Rows of an answer without extra outputs.
+const MAIN_ROWS: usize = 2;
 
 const _: () = assert!(2 * SONG_WORDS <= EVENTS - SONG);
 
@@ -50,16 +52,34 @@ pub fn slots_for(frames: usize) -> usize {
     (frames / 8).next_power_of_two().clamp(SLOTS[0], SLOTS[1])
 }
 
-/// How many words so many slots have.
-pub fn words_for(slots: usize) -> usize {
-    HEADER + slots * SLOT
+/// How many slots there are, and how many rows of extra outputs an answer has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    pub count: usize,
+    pub extra: usize,
+}
+
+impl Shape {
+    /// Words of a slot.
+    fn slot(self) -> usize {
+        ANSWER_ROWS + (MAIN_ROWS + self.extra) * FRAMES
+    }
+
+    /// How many words all of it has.
+    pub fn words(self) -> usize {
+        HEADER + self.count * self.slot()
+    }
+
+    fn header(self) -> [u32; 5] {
+        [MAGIC, VERSION, self.count as u32, FRAMES as u32, self.extra as u32]
+    }
 }
 
 /// The words as slots. It holds no trust: all that it reads may be anything.
 #[derive(Clone, Copy)]
 pub struct Slots<'a> {
     words: &'a [AtomicU32],
-    count: usize,
+    shape: Shape,
 }
 
 /// The head of a request.
@@ -119,28 +139,28 @@ pub struct Answer {
 }
 
 impl<'a> Slots<'a> {
-    /// `None`: so many slots do not fit.
-    pub fn new(words: &'a [AtomicU32], count: usize) -> Option<Slots<'a>> {
+    /// `None`: slots of this shape do not fit.
+    pub fn new(words: &'a [AtomicU32], shape: Shape) -> Option<Slots<'a>> {
+        let Shape { count, extra } = shape;
         let possible = count.is_power_of_two() && count <= SLOTS[1];
-        (possible && words.len() >= words_for(count)).then_some(Slots { words, count })
+        let possible = possible && extra <= MOST_CHANNELS.into();
+        (possible && words.len() >= shape.words()).then_some(Slots { words, shape })
     }
 
     /// How many there are.
     pub fn count(self) -> usize {
-        self.count
+        self.shape.count
     }
 
     /// Relaxed: written before the other process starts.
     pub fn write_header(self) {
-        for (place, word) in [MAGIC, VERSION, self.count as u32, FRAMES as u32].iter().enumerate() {
-            self.words[place].store(*word, Relaxed);
-        }
+        let words = self.words.iter().zip(self.shape.header());
+        words.for_each(|(place, word)| place.store(word, Relaxed));
     }
 
     /// Whether this program knows the layout.
     pub fn has_header(self) -> bool {
-        let expected = [MAGIC, VERSION, self.count as u32, FRAMES as u32];
-        let mut words = self.words.iter().zip(expected);
+        let mut words = self.words.iter().zip(self.shape.header());
         words.all(|(word, expected)| word.load(Relaxed) == expected)
     }
 
@@ -155,8 +175,8 @@ impl<'a> Slots<'a> {
     }
 
     fn slot(self, number: u32) -> &'a [AtomicU32] {
-        let place = number as usize & (self.count - 1);
-        &self.words[HEADER + place * SLOT..][..SLOT]
+        let (place, length) = (number as usize & (self.count() - 1), self.shape.slot());
+        &self.words[HEADER + place * length..][..length]
     }
 
     pub fn write_request(self, request: &Request) {
@@ -199,7 +219,7 @@ impl<'a> Slots<'a> {
         &self.slot(number)[ROWS + row * FRAMES..][..FRAMES]
     }
 
-    /// A row of the answer: left, right.
+    /// A row of the answer: left, right, then those of extra outputs.
     pub fn answer_row(self, number: u32, row: usize) -> &'a [AtomicU32] {
         &self.slot(number)[ANSWER_ROWS + row * FRAMES..][..FRAMES]
     }
@@ -242,9 +262,9 @@ mod tests {
 
     #[test]
     fn slots_do_not_overlap() {
-        let count = slots_for(64);
-        let words: Vec<AtomicU32> = (0..words_for(count)).map(|_| AtomicU32::new(0)).collect();
-        let slots = Slots::new(&words, count).unwrap();
+        let shape = Shape { count: slots_for(64), extra: 3 };
+        let words: Vec<AtomicU32> = (0..shape.words()).map(|_| AtomicU32::new(0)).collect();
+        let (slots, count) = (Slots::new(&words, shape).unwrap(), shape.count);
         slots.write_header();
         let request = |number| Request {
             number,
@@ -263,7 +283,7 @@ mod tests {
             slots.write_request(&request(number));
             slots.write_answer(&answer(number));
             (0..4).for_each(|row| write_row(&[number as f32; FRAMES], slots.row(number, row)));
-            (0..2).for_each(|row| {
+            (0..5).for_each(|row| {
                 write_row(&[-(number as f32); FRAMES], slots.answer_row(number, row))
             });
             let all = [slots.song(number), slots.events(number)];
@@ -276,6 +296,8 @@ mod tests {
             let mut row = [0.0; FRAMES];
             assert!(read_row(slots.row(number, 3), &mut row));
             assert_eq!(row, [number as f32; FRAMES]);
+            assert!(read_row(slots.answer_row(number, 4), &mut row));
+            assert_eq!(row, [-(number as f32); FRAMES]);
             assert!(slots.events(number).iter().all(|word| word.load(Relaxed) == number));
         }
         assert_eq!(slots.request(count as u32 - 3), None, "another number lies there");
@@ -283,9 +305,12 @@ mod tests {
 
     #[test]
     fn memory_that_is_too_short_or_of_another_version_is_refused() {
-        let words: Vec<AtomicU32> = (0..words_for(16)).map(|_| AtomicU32::new(0)).collect();
-        assert!(Slots::new(&words, 32).is_none() && Slots::new(&words, 3).is_none());
-        let slots = Slots::new(&words, 16).unwrap();
+        let shape = |count, extra| Shape { count, extra };
+        let words: Vec<AtomicU32> = (0..shape(16, 0).words()).map(|_| AtomicU32::new(0)).collect();
+        for (count, extra) in [(32, 0), (3, 0), (16, 1), (16, 65)] {
+            assert!(Slots::new(&words, shape(count, extra)).is_none(), "{count} {extra}");
+        }
+        let slots = Slots::new(&words, shape(16, 0)).unwrap();
         slots.write_header();
         words[1].store(VERSION + 1, Relaxed);
         assert!(!slots.has_header());

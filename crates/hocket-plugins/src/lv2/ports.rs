@@ -5,6 +5,7 @@ use super::ffi::row::Row;
 use super::ffi::{Memory, PortFacts, Wires};
 use crate::LONGEST_RUN;
 use crate::description::{Param, Steps, session_name};
+use crate::extra::{Placed, offered};
 use crate::layout::Layout;
 
 const ENABLED: &str = "http://lv2plug.in/ns/lv2core#enabled";
@@ -31,6 +32,10 @@ pub struct Ports {
     /// Audio rows by their use.
     pub inputs: Vec<usize>,
     pub outputs: Vec<usize>,
+    /// The outputs beside the first one, as far as tracks can play them.
+    pub extra: Vec<Placed>,
+    /// All outputs.
+    found: Vec<Found>,
     pub side_chain: Vec<usize>,
     audio: usize,
     pub atoms: Vec<Atom>,
@@ -46,6 +51,25 @@ pub struct Ports {
     pub latency: Option<usize>,
 }
 
+/// An output: the ports of a group, or one port. The first two ports are one output, too, if they have no group.
+#[derive(Debug, Default)]
+struct Found {
+    group: Option<String>,
+    name: String,
+    /// Audio rows.
+    rows: Vec<usize>,
+}
+
+impl Found {
+    /// Whether a port is one of its channels; `count`: how many outputs there are up to here.
+    fn takes(&self, port: &PortFacts, count: usize) -> bool {
+        match (&self.group, &port.group) {
+            (None, None) => count == 1 && self.rows.len() < 2,
+            (own, group) => own.is_some() && own == group,
+        }
+    }
+}
+
 impl Ports {
     /// # Errors
     /// A port that Hocket cannot serve.
@@ -55,12 +79,32 @@ impl Ports {
             let wire = ports.wire(index, port)?;
             ports.wires.push(wire);
         }
+        ports.sort_outputs();
         ports.layout = Layout {
             inputs: ports.inputs.len(),
             outputs: ports.outputs.len(),
             side_chain: ports.side_chain.len(),
         };
+        let others = ports.found.iter().enumerate().skip(1);
+        let others = others.map(|(place, found)| (place, found.name.clone(), found.rows.len()));
+        ports.extra = offered(&ports.layout, others);
         Ok(ports)
+    }
+
+    /// The first output is the main one. Two ports are left and right, whatever their groups.
+    fn sort_outputs(&mut self) {
+        let all = || self.found.iter().flat_map(|found| &found.rows).copied();
+        if all().count() <= 2 {
+            self.outputs = all().collect();
+            self.found.truncate(1);
+        } else if let Some(first) = self.found.first() {
+            self.outputs.clone_from(&first.rows);
+        }
+    }
+
+    /// The rows of the extra outputs, in order.
+    pub fn extra_rows(&self) -> impl Iterator<Item = usize> {
+        self.extra.iter().flat_map(|extra| &self.found[extra.place].rows).copied()
     }
 
     fn wire(&mut self, index: usize, port: &PortFacts) -> Result<Wires, String> {
@@ -76,19 +120,33 @@ impl Ports {
         }
     }
 
-    /// A strip has two channels: what the plug-in can do without stays open then.
+    /// A strip has two channels, and so has each output: what the plug-in can do without stays open then.
     fn audio(&mut self, port: &PortFacts) -> Wires {
+        let row = self.audio;
         let rows = match port {
             PortFacts { is_input: true, is_side_chain: true, .. } => &mut self.side_chain,
             PortFacts { is_input: true, .. } => &mut self.inputs,
-            _ => &mut self.outputs,
+            _ => self.output(port),
         };
         if port.is_optional && rows.len() == 2 {
             return Wires::Nothing;
         }
-        rows.push(self.audio);
+        rows.push(row);
         self.audio += 1;
-        Wires::Audio(self.audio - 1)
+        Wires::Audio(row)
+    }
+
+    /// The rows of the output that a port belongs to.
+    fn output(&mut self, port: &PortFacts) -> &mut Vec<usize> {
+        let count = self.found.len();
+        let place = self.found.iter().position(|found| found.takes(port, count));
+        if place.is_none() {
+            let name = [&port.group_name, &port.name, &port.symbol];
+            let name = name.into_iter().find(|name| !name.trim().is_empty());
+            let (group, name) = (port.group.clone(), name.cloned().unwrap_or_default());
+            self.found.push(Found { group, name, rows: Vec::new() });
+        }
+        &mut self.found[place.unwrap_or(count)].rows
     }
 
     fn control(&mut self, index: usize, port: &PortFacts) {
@@ -198,6 +256,37 @@ mod tests {
         assert_eq!(ports.layout, Layout { inputs: 2, outputs: 1, side_chain: 1 });
         assert_eq!(ports.wires[3], Wires::Nothing);
         assert_eq!(ports.outputs, [3]);
+    }
+
+    /// The main rows, and place and channels of each extra output.
+    fn outputs(ports: &[PortFacts]) -> (Vec<usize>, Vec<(String, u16)>, Vec<usize>) {
+        let ports = Ports::of(ports).unwrap();
+        let extra = ports.extra.iter().map(|it| (it.output.name.clone(), it.output.channels));
+        (ports.outputs.clone(), extra.collect(), ports.extra_rows().collect())
+    }
+
+    #[test]
+    fn outputs_are_groups_or_single_ports_and_the_first_two_ports_are_one() {
+        let named = |name: &str| PortFacts { name: name.into(), ..audio(false) };
+        let of = |group: &str| PortFacts {
+            group: Some(group.into()),
+            group_name: group.to_uppercase(),
+            ..audio(false)
+        };
+        let spare = |port| PortFacts { is_optional: true, ..port };
+        let single = |name: &str| (name.to_owned(), 1);
+        let two = [named("left"), named("right")];
+        assert_eq!(outputs(&two), (vec![0, 1], vec![], vec![]));
+        let apart = [of("a"), of("b")];
+        assert_eq!(outputs(&apart), (vec![0, 1], vec![], vec![]), "as two channels of a strip");
+        let alone = [named("left"), named("right"), spare(named("kick")), named("snare")];
+        let expected = vec![single("kick"), single("snare")];
+        assert_eq!(outputs(&alone), (vec![0, 1], expected, vec![2, 3]));
+        let grouped = [of("main"), of("kick"), of("main"), named("click"), of("kick")];
+        let expected = vec![("KICK".to_owned(), 2), single("click")];
+        assert_eq!(outputs(&grouped), (vec![0, 2], expected, vec![1, 4, 3]));
+        let wide = [of("main"), of("main"), of("six"), of("six"), of("six")];
+        assert_eq!(outputs(&wide), (vec![0, 1], vec![], vec![]), "no track has three channels");
     }
 
     #[test]

@@ -16,6 +16,7 @@ use super::ports::Ports;
 use super::state::State;
 use crate::LONGEST_RUN;
 use crate::changes::{At, Changes, of_block};
+use crate::extra::put;
 use crate::isolate::Hosted;
 use crate::song::SongClock;
 
@@ -192,6 +193,12 @@ impl Lv2Processor {
                 let from = &instance.memory().audio[*row].get()[..end - at];
                 plan.ports.layout.put(index, channel, from, &mut main);
             }
+        }
+        // Two instances have no extra outputs.
+        if let Some(instance) = self.instances.first_mut() {
+            let memory = instance.memory();
+            let rows = plan.ports.extra_rows().map(|row| &memory.audio[row].get()[..end - at]);
+            put(&mut block.more, (at, end), rows);
         }
         self.changes.pass(end - at);
     }

@@ -11,6 +11,7 @@ use super::main_thread::{is_main, on_main, post};
 use super::params::{Scale, params_of};
 use super::state::State;
 use crate::description::Param;
+use crate::extra::{Placed, offered};
 use crate::layout::Layout;
 
 /// Changes that find room in a run, beside two of each parameter. Of those that end notes there may be more.
@@ -55,6 +56,8 @@ pub struct Facts {
     pub key_input: Option<usize>,
     /// The main output bus.
     pub main_output: Option<usize>,
+    /// The other output buses, as far as tracks can play them.
+    pub extra: Vec<Placed>,
     pub params: Vec<Param>,
     /// Of each parameter.
     pub scales: Vec<Scale>,
@@ -176,9 +179,10 @@ impl Instances {
         if !facts.has_buses(&instance.buses()?) {
             return Err(OTHER_PORTS.into());
         }
-        let chosen = |bus: Option<usize>| bus.into_iter().collect::<Vec<usize>>();
+        let extra = facts.extra.iter().map(|extra| extra.place);
+        let outputs: Vec<usize> = facts.main_output.into_iter().chain(extra).collect();
         let inputs: Vec<usize> = facts.main_input.into_iter().chain(facts.key_input).collect();
-        instance.use_buses(&inputs, &chosen(facts.main_output))?;
+        instance.use_buses(&inputs, &outputs)?;
         if !instance.set_up(order.rate_hz) {
             return Err(format!("it does not play at {} Hz: choose another rate", order.rate_hz));
         }
@@ -268,6 +272,9 @@ fn facts(instance: &Instance) -> Result<Facts, String> {
         outputs: of(&outputs, main_output),
         side_chain: of(&inputs, key_input),
     };
+    let names = instance.output_names(outputs.len()).into_iter().zip(&outputs).enumerate();
+    let others = names.filter(|(bus, _)| Some(*bus) != main_output);
+    let extra = offered(&layout, others.map(|(bus, (name, channels))| (bus, name, *channels)));
     let (params, scales): (Vec<Param>, Vec<Scale>) = params_of(instance).into_iter().unzip();
     let events = instance.takes_events();
     let midi = if events { midi_map(instance, &params) } else { MidiMap::default() };
@@ -279,6 +286,7 @@ fn facts(instance: &Instance) -> Result<Facts, String> {
         main_input,
         key_input,
         main_output,
+        extra,
         params,
         scales,
         events,

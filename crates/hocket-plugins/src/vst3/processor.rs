@@ -15,6 +15,7 @@ use super::instances::{self, Facts, MOST_VALUES, OTHER_PORTS, Order, Values, Voi
 use super::main_thread::{on_main, post};
 use crate::LONGEST_RUN;
 use crate::changes::{At, of_block};
+use crate::extra::put;
 use crate::isolate::Hosted;
 use crate::song::SongClock;
 
@@ -159,6 +160,11 @@ impl Vst3Processor {
             for (channel, row) in rows.iter().enumerate() {
                 self.facts.layout.put(index, channel, &row[..frames], &mut main);
             }
+        }
+        // Two instances have no extra outputs.
+        if let Some(audio) = self.voices.first().and_then(|voice| voice.audio.as_ref()) {
+            let extra = self.facts.extra.iter().flat_map(|extra| audio.output(extra.place));
+            put(&mut block.more, (at, end), extra.map(|row| &row[..frames]));
         }
         self.elapsed += frames as u64;
     }

@@ -1,8 +1,9 @@
 //! What the tests share.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use hocket_dsp::{Block, Processor, StereoMut, TimedChange};
+use hocket_dsp::{Block, MoreRows, Processor, RowsMut, StereoMut, TimedChange};
 
 /// Two rows.
 pub type Stereo = [Vec<f32>; 2];
@@ -24,6 +25,31 @@ pub fn bundle(test: &str, name: &str) -> Option<PathBuf> {
         return None;
     }
     Some(folder)
+}
+
+/// The bundle of an LV2 plug-in of the tests' own, with its library built from C.
+pub fn compiled(test: &str, name: &str) -> Option<(tempfile::TempDir, PathBuf)> {
+    if let Err(why) = hocket_plugins::lv2::available() {
+        skipped(test, &why);
+        return None;
+    }
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/plugins/{name}.lv2"));
+    let folder = tempfile::tempdir().unwrap();
+    let bundle = folder.path().join(format!("{name}.lv2"));
+    std::fs::create_dir(&bundle).unwrap();
+    for file in ["manifest.ttl".to_owned(), format!("{name}.ttl")] {
+        std::fs::copy(source.join(&file), bundle.join(file)).unwrap();
+    }
+    let mut compiler = Command::new("cc");
+    compiler.args(["-shared", "-fPIC", "-O1", "-o"]).arg(bundle.join(format!("{name}.so")));
+    match compiler.arg(source.join(format!("{name}.c"))).status() {
+        Ok(status) => assert!(status.success()),
+        Err(error) => {
+            skipped(test, &format!("no cc: {error}"));
+            return None;
+        }
+    }
+    Some((folder, bundle))
 }
 
 /// A VST3 bundle, if it is installed.
@@ -82,7 +108,19 @@ pub fn played(
     lengths: &[usize],
     changes: &[TimedChange],
 ) -> Stereo {
+    played_wide(processor, sound, lengths, changes, 0).0
+}
+
+/// The same of a processor with so many rows of extra outputs, and these.
+pub fn played_wide(
+    processor: &mut dyn Processor,
+    sound: &Stereo,
+    lengths: &[usize],
+    changes: &[TimedChange],
+    rows: usize,
+) -> (Stereo, Vec<Vec<f32>>) {
     let [mut left, mut right] = sound.clone();
+    let mut extra = vec![Vec::new(); rows];
     let (mut at, mut turn) = (0, 0);
     while at < left.len() {
         let end = left.len().min(at + lengths[turn % lengths.len()]);
@@ -93,10 +131,17 @@ pub fn played(
         let mut block =
             Block::new(StereoMut { left: &mut left[at..end], right: &mut right[at..end] });
         block.events = &events;
+        let mut silence = vec![0.0; rows * (end - at)];
+        let wide = RowsMut::new(&mut silence, end - at, end - at);
+        let mut more = MoreRows { extra: wide, ..MoreRows::default() };
+        block.more = (rows > 0).then_some(&mut more);
         processor.process(&mut block);
+        for (row, all) in extra.iter_mut().enumerate() {
+            all.extend_from_slice(&silence[row * (end - at)..][..end - at]);
+        }
         (at, turn) = (end, turn + 1);
     }
-    [left, right]
+    ([left, right], extra)
 }
 
 /// The bits of a sound.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use hocket_dsp::host::{
     BackgroundWork, Host, MainRequests, MainSide, WorkAnswers, WorkRefused, WorkRequests, WorkRoom,
 };
-use hocket_dsp::{Block, Change, Processor, StereoMut, TimedChange};
+use hocket_dsp::{Block, Change, MoreRows, Processor, RowsMut, StereoMut, TimedChange};
 use hocket_plugins::isolate::{Group, Isolation, Pace, Patience, build, serve};
 use hocket_plugins::{Description, Wanted, clap, lv2, vst3};
 use hocket_time::{Event, EventBuffer, EventKind, Note, Pushed, Source};
@@ -109,7 +109,19 @@ impl Played {
         lengths: &[usize],
         (changes, events): (&[TimedChange], &[(u32, EventKind)]),
     ) -> Stereo {
+        self.play_wide(sound, lengths, (changes, events), 0).0
+    }
+
+    /// The same with so many rows of extra outputs, and these.
+    fn play_wide(
+        &mut self,
+        sound: &Stereo,
+        lengths: &[usize],
+        (changes, events): (&[TimedChange], &[(u32, EventKind)]),
+        rows: usize,
+    ) -> (Stereo, Vec<Vec<f32>>) {
         let [mut left, mut right] = sound.clone();
+        let mut extra = vec![Vec::new(); rows];
         let (mut at, mut lengths) = (0, lengths.iter().cycle());
         while at < left.len() {
             let end = left.len().min(at + lengths.next().unwrap());
@@ -126,14 +138,21 @@ impl Played {
                     assert_eq!(pushed, Pushed::Stored);
                 }
             }
-            let rows = StereoMut { left: &mut left[at..end], right: &mut right[at..end] };
-            let mut block = Block::new(rows);
+            let main = StereoMut { left: &mut left[at..end], right: &mut right[at..end] };
+            let mut block = Block::new(main);
             block.events = &changes;
             block.events_in = Some(&self.events);
+            let mut silence = vec![0.0; rows * (end - at)];
+            let wide = RowsMut::new(&mut silence, end - at, end - at);
+            let mut more = MoreRows { extra: wide, ..MoreRows::default() };
+            block.more = (rows > 0).then_some(&mut more);
             self.processor.process(&mut block);
+            for (row, all) in extra.iter_mut().enumerate() {
+                all.extend_from_slice(&silence[row * (end - at)..][..end - at]);
+            }
             at = end;
         }
-        [left, right]
+        ([left, right], extra)
     }
 
     fn failed(&self) -> usize {
@@ -287,6 +306,50 @@ fn a_vst3_plug_in_has_the_same_sound_and_state_in_a_process_of_its_own() {
     let made = Played::new(isolated).play(&sound, &[256], (&changes, &events));
     assert!(without_start(&made, 256) == without_end(&expected, 256));
     assert_eq!(*told.lock().unwrap(), [""; 0]);
+}
+
+/// Its kick is its main output upside down.
+#[test]
+fn extra_outputs_come_one_block_later_too() {
+    let test = "extra_outputs_come_one_block_later_too";
+    let Some((_folder, plugin)) = described(test, "outputs.clap") else { return };
+    let values = [0.5, 480.0];
+    let (sound, changes) = (noise(9_000), [gain(0, 0.25), gain(777, 2.0), gain(5_000, 0.75)]);
+    // Longer blocks are several requests.
+    for (late, lengths) in [(64, &[64][..]), (300, &[300, 1, 7, 64]), (1024, &[1024])] {
+        let alone = clap::build(&plugin.library, ID, &values, 48_000, None).unwrap();
+        let expected = Played::new(alone).play_wide(&sound, lengths, (&changes, &[]), 3).1;
+        let (isolation, told) = isolation(late, Pace::Offline);
+        let isolated = build(&isolation, &plugin, &wanted(&plugin, &values)).unwrap();
+        let made = Played::new(isolated).play_wide(&sound, lengths, (&changes, &[]), 3).1;
+        for (made, expected) in made.iter().zip(expected) {
+            assert!(made[..late].iter().all(|sample| *sample == 0.0));
+            assert!(made[late..] == expected[..expected.len() - late], "{lengths:?}");
+            assert!(made.iter().any(|sample| *sample != 0.0));
+        }
+        assert_eq!(*told.lock().unwrap(), [""; 0]);
+    }
+}
+
+#[test]
+fn extra_outputs_are_silent_where_the_plug_in_crashed_and_once_it_is_bypassed() {
+    let test = "extra_outputs_are_silent_where_the_plug_in_crashed_and_once_it_is_bypassed";
+    let Some((_folder, plugin)) = described(test, "outputs-trips.clap") else { return };
+    let (isolation, told) = isolation(64, Pace::Offline);
+    let isolated = build(&isolation, &plugin, &wanted(&plugin, &[0.5])).unwrap();
+    let sound = noise(6_400);
+    // After the fourth time it is given up.
+    let crashes = [640, 1_280, 1_920, 2_560];
+    let changes: Vec<TimedChange> =
+        crashes.iter().flat_map(|frame| [gain(*frame, SEGFAULT), gain(*frame + 64, 0.5)]).collect();
+    let (_, extra) = Played::new(isolated).play_wide(&sound, &[64], (&changes, &[]), 3);
+    for frame in 0..6_400 {
+        let crashed = |at: &u32| (*at as usize + 64..*at as usize + 128).contains(&frame);
+        let is_silent = frame < 64 || crashes.iter().any(crashed) || frame >= 2_560 + 64;
+        let expected = if is_silent { 0.0 } else { -0.5 * sound[0][frame - 64] };
+        assert_eq!(extra[0][frame], expected, "frame {frame}");
+    }
+    assert_eq!(told.lock().unwrap().len(), 4, "{:?}", told.lock().unwrap());
 }
 
 /// A plug-in that trips in the block of frame 640 and is good again in the next one. Returns what came out, and what was

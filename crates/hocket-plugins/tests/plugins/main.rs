@@ -5,6 +5,7 @@ mod clap;
 mod common;
 mod isolate;
 mod lv2;
+mod outputs;
 mod presets;
 mod references;
 mod scan;

@@ -1,7 +1,6 @@
 //! Background work and state of an LV2 plug-in that the test builds from C.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use hocket_dsp::host::{
@@ -10,33 +9,13 @@ use hocket_dsp::host::{
 use hocket_dsp::{Block, Processor, StereoMut};
 use hocket_plugins::lv2::{build, describe};
 
-use crate::common::skipped;
+use crate::common::compiled;
 
 pub const URI: &str = "urn:hocket:test:worker";
 
 /// The bundle, with its library built.
 pub fn bundle(test: &str) -> Option<(tempfile::TempDir, PathBuf)> {
-    if let Err(why) = hocket_plugins::lv2::available() {
-        skipped(test, &why);
-        return None;
-    }
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plugins/worker.lv2");
-    let folder = tempfile::tempdir().unwrap();
-    let bundle = folder.path().join("worker.lv2");
-    std::fs::create_dir(&bundle).unwrap();
-    for file in ["manifest.ttl", "worker.ttl"] {
-        std::fs::copy(source.join(file), bundle.join(file)).unwrap();
-    }
-    let mut compiler = Command::new("cc");
-    compiler.args(["-shared", "-fPIC", "-O1", "-o"]).arg(bundle.join("worker.so"));
-    match compiler.arg(source.join("worker.c")).status() {
-        Ok(status) => assert!(status.success()),
-        Err(error) => {
-            skipped(test, &format!("no cc: {error}"));
-            return None;
-        }
-    }
-    Some((folder, bundle))
+    compiled(test, "worker")
 }
 
 /// Messages that wait.

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::path::PathBuf;
 
-use hocket_plan::{Effect, EffectCatalogue, FileRefusal, ParamSpec, Preset};
+use hocket_plan::{Effect, EffectCatalogue, ExtraOutput, FileRefusal, ParamSpec, Preset};
 use hocket_session::{LoadOptions, Loaded, SessionErrors, load};
 
 /// What a plug-in saved; no text.
@@ -58,6 +58,14 @@ impl EffectCatalogue for Few {
 
     fn has_event_input(&self, kind: &str) -> bool {
         ["synth", PLAYER].contains(&kind)
+    }
+
+    fn extra_outputs(&self, kind: &str) -> Vec<ExtraOutput> {
+        let output = |name: &str, channels| ExtraOutput { name: name.into(), channels };
+        match kind == PLUGIN {
+            true => vec![output("Kick", 2), output("Click", 1)],
+            false => Vec::new(),
+        }
     }
 
     fn takes_state(&self, kind: &str) -> bool {

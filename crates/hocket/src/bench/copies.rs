@@ -82,6 +82,7 @@ mod tests {
             output: Destination::Master,
             clips: Vec::new(),
             input: None,
+            from: None,
             notes: Vec::new(),
         }
     }

@@ -271,6 +271,7 @@ mod tests {
             output: hocket_plan::session::Destination::Master,
             clips: Vec::new(),
             input: None,
+            from: None,
             notes: Vec::new(),
         };
         let mut session = Session { tracks: vec![track("a"), track("b")], ..Session::default() };

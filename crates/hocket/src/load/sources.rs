@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use hocket_dsp::Processor;
 use hocket_engine::EffectSource;
-use hocket_plan::{Effect, FileRefusal, ParamLabel, ParamSpec, Preset};
+use hocket_plan::{Effect, ExtraOutput, FileRefusal, ParamLabel, ParamSpec, Preset};
 
 use super::soundfonts::SoundFonts;
 use crate::plugin::source::PLUGINS;
@@ -39,6 +39,10 @@ impl EffectSource for Sources {
 
     fn has_event_input(&self, kind: &str) -> bool {
         self.of(kind).has_event_input(kind)
+    }
+
+    fn extra_outputs(&self, kind: &str) -> Vec<ExtraOutput> {
+        self.of(kind).extra_outputs(kind)
     }
 
     fn cost(&self, effect: &Effect, rate_hz: u32) -> f64 {

@@ -7,7 +7,7 @@ use hocket_engine::Effects;
 use hocket_machine::float_mode::FlushDenormals;
 use hocket_machine::rights;
 use hocket_plan::graph::{EffectFacts, session_graph};
-use hocket_plan::{Effect, Fusing, Session, UnitGraph};
+use hocket_plan::{Effect, ExtraOutput, Fusing, Session, UnitGraph};
 use hocket_plugins::isolate::{self, Group, Isolation, Pace, Patience, Report};
 use hocket_plugins::{Catalog, Format};
 
@@ -188,6 +188,10 @@ impl EffectFacts for Together<'_> {
 
     fn has_event_input(&self, effect: &Effect) -> bool {
         self.0.has_event_input(effect)
+    }
+
+    fn extra_outputs(&self, effect: &Effect) -> Vec<ExtraOutput> {
+        self.0.extra_outputs(effect)
     }
 }
 

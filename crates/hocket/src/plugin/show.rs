@@ -2,7 +2,7 @@
 
 use hocket_plugins::lv2::PresetName;
 use hocket_plugins::scan::Found;
-use hocket_plugins::{Description, Param, Steps};
+use hocket_plugins::{Description, ExtraOutput, Param, Steps};
 use serde_json::{Value, json};
 
 /// A line per plug-in, those that Hocket refuses below.
@@ -41,6 +41,11 @@ fn ports(plugin: &Description) -> String {
     if layout.side_chain > 0 {
         text += &format!(", side chain {}", layout.side_chain);
     }
+    match plugin.extra_outputs.len() {
+        0 => {}
+        1 => text += ", 1 extra output",
+        count => text += &format!(", {count} extra outputs"),
+    }
     text + if plugin.events { ", MIDI" } else { "" }
 }
 
@@ -57,12 +62,22 @@ pub(super) fn info(plugin: &Description, presets: &[PresetName]) -> String {
     if plugin.layout.instances() == 2 {
         row("", "two instances, one per side".into());
     }
+    for (place, output) in plugin.extra_outputs.iter().enumerate() {
+        let name = if place == 0 { "outputs" } else { "" };
+        row(name, extra_output(output));
+    }
     row("latency", format!("{} frames at 48 kHz", plugin.latency_frames));
     row("state", if plugin.state { "yes" } else { "none beside its parameters" }.into());
     if !plugin.features.is_empty() {
         row("requires", plugin.features.join(", "));
     }
     text + &params(&plugin.params) + &list_of(presets)
+}
+
+/// As a session names it: `from_output = "Kick"`.
+fn extra_output(output: &ExtraOutput) -> String {
+    let ExtraOutput { name, channels } = output;
+    format!("\"{name}\", {}", if *channels == 1 { "mono" } else { "stereo" })
 }
 
 /// The same as JSON.

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
 use hocket_dsp::Processor;
 use hocket_engine::EffectSource;
-use hocket_plan::{Effect, ParamLabel, ParamSpec, Preset, is_plugin};
+use hocket_plan::{Effect, ExtraOutput, ParamLabel, ParamSpec, Preset, is_plugin};
 use hocket_plugins::isolate::Isolation;
 use hocket_plugins::{Catalog, Description, Param, PresetValues, Wanted};
 
@@ -74,6 +74,15 @@ impl EffectSource for Plugins {
 
     fn has_event_input(&self, kind: &str) -> bool {
         self.find(kind).is_some_and(|plugin| plugin.events)
+    }
+
+    fn extra_outputs(&self, kind: &str) -> Vec<ExtraOutput> {
+        let outputs = self.find(kind).map_or(&[][..], |plugin| &plugin.extra_outputs);
+        let output = |output: &hocket_plugins::ExtraOutput| ExtraOutput {
+            name: output.name.clone(),
+            channels: output.channels,
+        };
+        outputs.iter().map(output).collect()
     }
 
     fn cost(&self, effect: &Effect, _rate_hz: u32) -> f64 {

@@ -5,8 +5,8 @@ use std::fmt::Write;
 
 use hocket_engine::Effects;
 use hocket_engine::session::{
-    Automation, Clip, Destination, Effect, LaneSpec, LoopPoints, NoteClip, NoteSource, SendAt,
-    Session, StripId, Tap,
+    Automation, Clip, Destination, Effect, LaneSpec, LoopPoints, NoteClip, NoteSource, OutputAt,
+    SendAt, Session, StripId, Tap,
 };
 use hocket_engine::time::{Glide, TimeBase};
 use hocket_engine::{
@@ -211,6 +211,13 @@ impl Tree<'_> {
         }
         if let Some(input) = track.input.and_then(|input| self.session.inputs.get(input.0)) {
             self.line(2, &format!("input {}", input.name));
+        }
+        if let Some(OutputAt { effect, index }) = track.from {
+            let strip = self.session.strip(effect.strip);
+            let kind = strip.chain.get(effect.index).map_or("", |effect| &effect.kind);
+            let outputs = self.effects.extra_outputs(kind);
+            let output = outputs.get(index).map_or("", |output| &output.name);
+            self.line(2, &format!("output {output} of {}: {kind}", strip.name));
         }
     }
 

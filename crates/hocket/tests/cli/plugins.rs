@@ -42,6 +42,32 @@ impl Machine {
         Some(machine)
     }
 
+    /// A machine with the tests' LV2 plug-in of three outputs alone, built from C.
+    pub fn with_outputs_lv2(test: &str) -> Option<Machine> {
+        if let Err(missing) = hocket_plugins::lv2::available() {
+            println!("SKIPPED {test}: {missing}");
+            return None;
+        }
+        let source = "../hocket-plugins/tests/plugins/outputs.lv2";
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(source);
+        let machine = Machine(tempfile::tempdir().unwrap());
+        let bundle = machine.0.path().join("lv2/outputs.lv2");
+        std::fs::create_dir_all(&bundle).unwrap();
+        for file in ["manifest.ttl", "outputs.ttl"] {
+            std::fs::copy(source.join(file), bundle.join(file)).unwrap();
+        }
+        let mut compiler = Command::new("cc");
+        compiler.args(["-shared", "-fPIC", "-O1", "-o"]).arg(bundle.join("outputs.so"));
+        match compiler.arg(source.join("outputs.c")).status() {
+            Ok(status) => assert!(status.success()),
+            Err(error) => {
+                println!("SKIPPED {test}: no cc: {error}");
+                return None;
+            }
+        }
+        Some(machine)
+    }
+
     /// A machine with the tests' VST3 plug-in alone.
     pub fn with_test_vst3(test: &str) -> Option<Machine> {
         let program = Path::new(env!("CARGO_BIN_EXE_hocket"));
@@ -257,7 +283,6 @@ fn presets_are_listed_rendered_and_named_in_sessions() {
 fn a_state_is_saved_for_sessions() {
     let test = "a_state_is_saved_for_sessions";
     let Some(machine) = Machine::with_test_clap(test, "plain") else { return };
-    const GAIN: &str = "clap:test.hocket.gain";
     let (folder, by_value) =
         one_track(&format!("[[track.effect]]\nkind = \"{GAIN}\"\noutput_gain = 0.25\n"));
     let at = |name: &str| folder.path().join(name).display().to_string();
@@ -673,4 +698,111 @@ fn tasks_of_a_plug_in_make_the_same_bytes_for_all_workers() {
         assert!(rendered(&more) == alone, "{more:?}");
     }
     assert!(rendered(&["--isolate"]) == alone);
+}
+
+const GAIN: &str = "clap:test.hocket.gain";
+const OUTPUTS: &str = "lv2:urn:hocket:test:outputs";
+
+/// A track with a plug-in that has the extra outputs `Kick` and `Click`, and two tracks that play them. `more`: what else the
+/// effect's table says.
+fn drum_kit(kind: &str, more: &str) -> (tempfile::TempDir, String) {
+    let track = |name: &str, output: &str| {
+        format!("[[track]]\nname = \"{name}\"\nfrom = \"drums\"\nfrom_output = \"{output}\"\n\n")
+    };
+    session(&format!(
+        "[session]\nname = \"try\"\nsample_rate_hz = 44100\nlength_s = 1\n\n\
+         {}[[track]]\nname = \"drums\"\ngain_db = -3\nclip = [{{ file = \"loop.flac\" }}]\n\
+         [[track.effect]]\nkind = \"{kind}\"\n{more}\n\
+         [[track]]\nname = \"dry\"\nclip = [{{ file = \"loop.flac\" }}]\n\n{}",
+        track("kick", "Kick"),
+        track("click", "Click")
+    ))
+}
+
+/// The mix as bytes, and the rows of the stems `dry`, `kick` and `click`.
+fn stems(machine: &Machine, session: &str, more: &[&str]) -> (Vec<u8>, [Vec<Vec<f32>>; 3], Ran) {
+    let (output, folder) = (machine.file("out.wav"), tempfile::tempdir().unwrap());
+    let stems = folder.path().display().to_string();
+    let args = ["render", session, "-o", &output, "--format", "32f", "--stems", &stems, "--force"];
+    let ran = machine.run(&[&args[..], more].concat());
+    assert_eq!(ran.code, Some(0), "{more:?}: {}", ran.err);
+    let rows = ["dry", "kick", "click"].map(|name| {
+        let file = folder.path().join(format!("{name}.wav"));
+        hocket_media::decode(&file).unwrap().channels
+    });
+    (std::fs::read(&output).unwrap(), rows, ran)
+}
+
+/// The kick is the track without the plug-in upside down, times `gain`, and the click the sum of both sides.
+fn check_kit([dry, kick, click]: &[Vec<Vec<f32>>; 3], gain: f32) {
+    assert!(dry[0].iter().any(|sample| sample.abs() > 0.1));
+    for (frame, (left, right)) in dry[0].iter().zip(&dry[1]).enumerate() {
+        let [left, right] = [left, right].map(|sample| sample * gain);
+        assert_eq!([kick[0][frame], kick[1][frame]], [-left, -right], "frame {frame}");
+        assert_eq!([click[0][frame], click[1][frame]], [left + right; 2], "frame {frame}");
+    }
+}
+
+#[test]
+fn tracks_play_the_extra_outputs_of_a_plug_in_with_the_same_bytes_for_every_schedule() {
+    let test = "tracks_play_the_extra_outputs_of_a_plug_in";
+    let clap = Machine::with_test_clap(test, "outputs").map(|machine| {
+        // Its latency is compensated: the dry track waits.
+        (machine, GAIN, "output_gain = 0.5\ndelay = 480", 0.5)
+    });
+    let lv2 = Machine::with_outputs_lv2(test).map(|machine| (machine, OUTPUTS, "", 1.0));
+    for (machine, kind, more, gain) in clap.into_iter().chain(lv2) {
+        let info = machine.run(&["plugin", "info", kind]);
+        let listed = "outputs   \"Kick\", stereo\n          \"Click\", mono\n";
+        assert!(info.out.contains(listed), "{}", info.out);
+        assert!(info.out.contains("2 in, 2 out, 2 extra outputs"), "{}", info.out);
+        let (_folder, session) = drum_kit(kind, more);
+        let (mix, rows, _) = stems(&machine, &session, &[]);
+        check_kit(&rows, gain);
+        for schedule in ["serial", "lists", "dataflow", "steal", "critical"] {
+            for frames in ["256", "1000"] {
+                let again = ["--schedule", schedule, "--frames", frames];
+                assert!(stems(&machine, &session, &again).0 == mix, "{kind} {schedule} {frames}");
+            }
+        }
+        let (isolated, rows, ran) = stems(&machine, &session, &["--isolate"]);
+        assert!(isolated == mix, "{kind} in a process of its own: {}", ran.err);
+        check_kit(&rows, gain);
+        let shown = machine.run(&["session", "show", &session]);
+        let line = format!("output Kick of drums: {kind}");
+        assert!(shown.out.contains(&line), "{}", shown.out);
+    }
+}
+
+#[test]
+fn extra_outputs_of_a_plug_in_are_silent_where_it_is_bypassed_or_fails() {
+    let test = "extra_outputs_of_a_plug_in_are_silent_where_it_is_bypassed_or_fails";
+    let silent = |name: &str, effect: &str, args: &[&str]| {
+        let machine = Machine::with_test_clap(test, name)?;
+        let (_folder, session) = drum_kit(GAIN, effect);
+        let (_, [_, kick, click], ran) = stems(&machine, &session, args);
+        assert!(kick.iter().chain(&click).flatten().all(|sample| *sample == 0.0), "{name}");
+        Some(ran.err)
+    };
+    let Some(_) = silent("outputs", "bypass = true\ndelay = 480", &[]) else { return };
+    let told = silent("outputs-nan", "", &[]).unwrap();
+    assert!(told.contains("puts out NaN or infinity again and again; bypassed"), "{told}");
+    let told = silent("outputs-segfaults", "", &["--isolate"]).unwrap();
+    assert!(told.contains("crashed (signal 11)") && told.contains("bypassed"), "{told}");
+}
+
+#[test]
+fn an_extra_output_that_no_plug_in_has_is_refused_with_those_that_there_are() {
+    let test = "an_extra_output_that_no_plug_in_has_is_refused_with_those_that_there_are";
+    let Some(machine) = Machine::with_test_clap(test, "outputs") else { return };
+    let (_folder, session) = drum_kit(GAIN, "");
+    let text = std::fs::read_to_string(&session).unwrap();
+    std::fs::write(&session, text.replace("\"Kick\"", "\"Kik\"")).unwrap();
+    let ran = machine.run(&["check", &session]);
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    let words = [
+        "try.toml:9:15: 'drums' has no extra output 'Kik'",
+        "did you mean 'Kick'? the extra outputs of 'drums' are 'Kick' and 'Click'",
+    ];
+    assert!(words.iter().all(|word| ran.err.contains(word)), "{}", ran.err);
 }

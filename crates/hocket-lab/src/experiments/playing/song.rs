@@ -56,6 +56,7 @@ impl Song {
             output: Destination::Master,
             clips: vec![clip],
             input: None,
+            from: None,
             notes: Vec::new(),
         }
     }

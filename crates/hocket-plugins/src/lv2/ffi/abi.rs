@@ -140,6 +140,8 @@ macro_rules! uris {
 uris! {
     PRESET = c"http://lv2plug.in/ns/ext/presets#Preset";
     LABEL = c"http://www.w3.org/2000/01/rdf-schema#label";
+    NAME = c"http://lv2plug.in/ns/lv2core#name";
+    SYMBOL = c"http://lv2plug.in/ns/lv2core#symbol";
     ATOM_DOUBLE = c"http://lv2plug.in/ns/ext/atom#Double";
     ATOM_BOOL = c"http://lv2plug.in/ns/ext/atom#Bool";
     AUDIO_PORT = c"http://lv2plug.in/ns/lv2core#AudioPort";

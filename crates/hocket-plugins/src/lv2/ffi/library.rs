@@ -250,6 +250,10 @@ pub struct PortFacts {
     pub reports_latency: bool,
     pub hears_midi: bool,
     pub hears_time: bool,
+    /// Its group, by URI or a name of this world.
+    pub group: Option<String>,
+    /// Of the group, for people; empty where it has none.
+    pub group_name: String,
     /// A URI.
     pub designation: Option<String>,
     pub min: Option<f32>,
@@ -413,6 +417,17 @@ impl Bundle {
             // SAFETY: Types, One lilv; no object means any.
             unsafe { (lilv.ask)(self.world(), group.node, of.node, null_mut()) }
         };
+        let group_name = || {
+            let label = |predicate: &CStr| {
+                let predicate = self.uri(predicate, locked);
+                // SAFETY: Types, One lilv, Nodes: the caller frees this one; no object means any.
+                let node =
+                    unsafe { (lilv.get)(self.world(), group.node, predicate.node, null_mut()) };
+                self.own(node, locked).text()
+            };
+            [abi::NAME, abi::LABEL, abi::SYMBOL].into_iter().find_map(label)
+        };
+        let has_group = !group.node.is_null();
         PortFacts {
             symbol: symbol.unwrap_or_else(|| format!("port{index}")),
             name: name.unwrap_or_default(),
@@ -421,13 +436,15 @@ impl Bundle {
             is_control: is_a(abi::CONTROL_PORT),
             is_atom: is_a(abi::ATOM_PORT),
             is_optional: has(abi::CONNECTION_OPTIONAL),
-            is_side_chain: has(abi::IS_SIDE_CHAIN) || !group.node.is_null() && of_group(),
+            is_side_chain: has(abi::IS_SIDE_CHAIN) || has_group && of_group(),
             is_toggled: has(abi::TOGGLED),
             is_integer: has(abi::INTEGER),
             is_per_rate: has(abi::SAMPLE_RATE),
             reports_latency: has(abi::REPORTS_LATENCY),
             hears_midi: hears(abi::MIDI_EVENT),
             hears_time: hears(abi::TIME_POSITION),
+            group: group.text(),
+            group_name: has_group.then(group_name).flatten().unwrap_or_default(),
             designation: value(abi::DESIGNATION).text(),
             min,
             max,

@@ -256,6 +256,15 @@ impl Instance {
         }
     }
 
+    /// The names of so many of its output buses.
+    pub fn output_names(&self, count: usize) -> Vec<String> {
+        let name = |index: usize| {
+            let info = self.bus(kOutput as i32, index as i32);
+            info.map_or_else(String::new, |info| text(&info.name))
+        };
+        (0..count).map(name).collect()
+    }
+
     fn bus(&self, direction: i32, index: i32) -> Option<BusInfo> {
         // SAFETY: Plain data.
         let mut info: BusInfo = unsafe { MaybeUninit::zeroed().assume_init() };
