@@ -11,7 +11,7 @@
 #   tsan       the same protocols on real threads under ThreadSanitizer; then whole engines (tsan-engine)
 #   sentry     every system call and allocation inside a block, seen and counted
 #   rtsan      the block path under RealtimeSanitizer
-#   fuzz       every parser with mutated inputs, two seconds each; left out without a C++ compiler
+#   fuzz       every parser of a library with mutated inputs, two seconds each; left out without a C++ compiler
 #   soak       twenty seconds of `make soak`: edits at random, a load and recordings beside a session
 #   smt-vm     the sibling policies on a kernel with core scheduling, in an emulated machine; left out only
 #              where its tools cannot be installed
