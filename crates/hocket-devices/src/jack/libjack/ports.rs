@@ -50,7 +50,8 @@ struct Port {
 /// All ports of a client.
 pub(in crate::jack) struct Ports {
     functions: &'static Functions,
-    outputs: Vec<Port>,
+    /// Their buffers are fetched where they are written.
+    outputs: Vec<*mut JackPort>,
     inputs: Vec<Port>,
     /// MIDI comes in here.
     midi: Vec<Port>,
@@ -64,27 +65,27 @@ unsafe impl Send for Ports {}
 
 impl Ports {
     pub(super) fn none(functions: &'static Functions) -> Ports {
-        let [outputs, inputs, midi, midi_outputs] = [const { Vec::new() }; 4];
-        Ports { functions, outputs, inputs, midi, midi_outputs }
+        let [inputs, midi, midi_outputs] = [const { Vec::new() }; 3];
+        Ports { functions, outputs: Vec::new(), inputs, midi, midi_outputs }
     }
 
     pub(super) fn add(&mut self, port: *mut JackPort, kind: Kind, direction: Direction) {
-        let port = Port { port, buffer: std::ptr::null_mut() };
+        let with_buffer = Port { port, buffer: std::ptr::null_mut() };
         match (kind, direction) {
-            (Kind::Midi, Direction::Input) => self.midi.push(port),
-            (Kind::Midi, Direction::Output) => self.midi_outputs.push(port),
+            (Kind::Midi, Direction::Input) => self.midi.push(with_buffer),
+            (Kind::Midi, Direction::Output) => self.midi_outputs.push(with_buffer),
             (Kind::Audio, Direction::Output) => self.outputs.push(port),
-            (Kind::Audio, Direction::Input) => self.inputs.push(port),
+            (Kind::Audio, Direction::Input) => self.inputs.push(with_buffer),
         }
     }
 
-    /// Fetches every buffer, once per cycle: libjack mixes what is connected to an input port when it is asked. MIDI outputs
-    /// are empty then.
+    /// Fetches every buffer but those of audio outputs, once per cycle: libjack mixes what is connected to an input port when
+    /// it is asked. MIDI outputs are empty then.
     ///
     /// # Safety
     /// In the process callback of the client, which lasts for `frames` frames and longer than `'c`.
     pub(super) unsafe fn open<'c>(&'c mut self, frames: u32) -> OpenPorts<'c> {
-        for port in self.outputs.iter_mut().chain(&mut self.inputs).chain(&mut self.midi) {
+        for port in self.inputs.iter_mut().chain(&mut self.midi) {
             // SAFETY: Types and Open; the caller is in the callback.
             port.buffer = unsafe { (self.functions.port_buffer)(port.port, frames) };
         }
@@ -112,14 +113,18 @@ pub(in crate::jack) struct OpenPorts<'c> {
 
 impl OpenPorts<'_> {
     /// What an output port will play. Empty where there is no such port or libjack has no buffer.
+    ///
+    /// To be written at once: PipeWire's library may unmap the buffer during a cycle, when the device changes its rate or
+    /// goes. A block's work between fetching and writing made that a crash. Cost: one call of libjack.
     pub(in crate::jack) fn output(&mut self, number: usize) -> &mut [f32] {
-        match self.ports.outputs.get(number) {
-            Some(port) if !port.buffer.is_null() => {
-                // SAFETY: One cycle. `self` is borrowed, so there is no other slice of this buffer.
-                unsafe { std::slice::from_raw_parts_mut(port.buffer.cast(), self.frames) }
-            }
-            _ => &mut [],
+        let Some(port) = self.ports.outputs.get(number) else { return &mut [] };
+        // SAFETY: Types and Open; the process callback lasts.
+        let buffer = unsafe { (self.ports.functions.port_buffer)(*port, self.frames as u32) };
+        if buffer.is_null() {
+            return &mut [];
         }
+        // SAFETY: One cycle. `self` is borrowed, so there is no other slice of this buffer.
+        unsafe { std::slice::from_raw_parts_mut(buffer.cast(), self.frames) }
     }
 
     /// What came in at an input port. Empty where there is no such port or libjack has no buffer.
