@@ -156,7 +156,7 @@ made() { # NAME COMMAND
   read -ra words <<<"$2"
   # cargo starts benchmarks in the folders of their crates, and a record names no folder outside of the repository.
   local place=$file
-  if [ "${words[0]} ${words[1]}" = "cargo bench" ]; then place=../../$file; fi
+  if [[ $2 == "cargo bench"* ]]; then place=../../$file; fi
   "${words[@]}" "$place" || echo "$1: exit code $?"
   if [ -z "$(git status --porcelain -- "$file")" ]; then
     skip "$1" "no new record was written; the reason is above"
