@@ -1,5 +1,7 @@
 //! What a soak came to: a summary for people, a record for programs, and whether anything of Hocket's failed.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use crate::counting::Recording;
@@ -186,12 +188,21 @@ impl Soak {
             "explained_breaks": self.explained_breaks(),
             "exit_code": self.ended.code,
             "lines": self.ended.looks,
-            "result": self.ended.result,
+            "result": without_folders(self.ended.result.clone()),
             "messages": self.ended.messages,
         });
         self.origin.put_into(&mut record);
         record
     }
+}
+
+/// A record names no folder of the machine.
+fn without_folders(mut result: Value) -> Value {
+    for take in result["takes"].as_array_mut().into_iter().flatten() {
+        let name = take["file"].as_str().and_then(|file| Path::new(file).file_name()?.to_str());
+        take["file"] = name.map(str::to_owned).into();
+    }
+    result
 }
 
 fn mib(bytes: u64) -> String {
