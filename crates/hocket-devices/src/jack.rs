@@ -16,6 +16,7 @@
 //! server, and the engine's own commands take the song there. Or it follows the place of another song, or a MIDI clock, through a port
 //! ([`Jack::follow_port`], [`Jack::follow_clock`]).
 
+mod converter;
 #[allow(unsafe_code)]
 mod libjack;
 mod periods;
@@ -509,9 +510,13 @@ impl<O: BlockObserver> Jack<O> {
         })
     }
 
-    /// Why an engine of this rate cannot play: the server has another one by now.
+    fn rate_hz(&self) -> u32 {
+        self.client.events().rate_hz().unwrap_or_else(|| self.client.sample_rate())
+    }
+
+    /// Why an engine of this rate cannot begin: the server has another one by now.
     fn other_rate(&self, rate_hz: u32) -> Option<String> {
-        let now = self.client.events().rate_hz().unwrap_or_else(|| self.client.sample_rate());
+        let now = self.rate_hz();
         (now != rate_hz).then(|| {
             format!(
                 "the JACK server now runs at {now} Hz, and the session was prepared for {rate_hz} Hz; play again"
@@ -519,7 +524,35 @@ impl<O: BlockObserver> Jack<O> {
         })
     }
 
-    /// Waits until playing ends, and has the engine's blocks grow with the server's.
+    /// Whether what comes from outside counts frames of the server: its transport, another song's place, a MIDI clock.
+    fn counts_server_frames(&self) -> bool {
+        let has_clock = self.clocks.sent.is_some() || self.clocks.followed.is_some();
+        self.client.follows_transport() || self.place != PlacePort::None || has_clock
+    }
+
+    /// Has the player convert between the engine's rate and the server's new one. While the player is out, the server's
+    /// thread plays silence.
+    fn follow_rate(&self, blocks: &mut Blocks) -> Result<(), String> {
+        let now = self.rate_hz();
+        if now == blocks.server_hz {
+            return Ok(());
+        }
+        let refused = || self.other_rate(blocks.engine_hz).unwrap_or_default();
+        if self.counts_server_frames() {
+            return Err(refused());
+        }
+        let hangs = || "the JACK server's thread hangs inside the engine".to_owned();
+        let mut player = self.slot.exchange(None).flatten().ok_or_else(hangs)?;
+        let is_possible = player.follow_rate(now);
+        self.slot.exchange(Some(player)).ok_or_else(hangs)?;
+        if !is_possible {
+            return Err(refused());
+        }
+        blocks.server_hz = now;
+        Ok(())
+    }
+
+    /// Waits until playing ends, and follows the server's block length and rate.
     fn watch(&self, mut blocks: Blocks, done: &AtomicBool, stop: &AtomicBool) -> End {
         let events = self.client.events();
         let (mut cycles, mut moved) = (events.cycles(), Instant::now());
@@ -535,7 +568,7 @@ impl<O: BlockObserver> Jack<O> {
                 (cycles, moved) = (events.cycles(), Instant::now());
             }
             let ended = self.ended(moved.elapsed());
-            if let Some(why) = ended.or_else(|| self.other_rate(blocks.rate_hz)) {
+            if let Some(why) = ended.or_else(|| self.follow_rate(&mut blocks).err()) {
                 return End::DeviceEnded(why);
             }
             blocks.follow(self.client.buffer_size());
@@ -547,24 +580,38 @@ impl<O: BlockObserver> Jack<O> {
 /// The engine's blocks while it plays.
 struct Blocks {
     control: Control,
-    rate_hz: u32,
-    /// The most frames that server or engine have had in a block.
+    engine_hz: u32,
+    server_hz: u32,
+    /// The most frames that server or engine have had in a block, at the engine's rate.
     largest: u32,
 }
 
 impl Blocks {
     fn of(engine: &Engine, now: Format) -> Blocks {
         let largest = now.frames.max(engine.largest_block() as u32);
-        Blocks { control: engine.control(), rate_hz: engine.settings().rate_hz, largest }
+        let rate_hz = engine.settings().rate_hz;
+        Blocks { control: engine.control(), engine_hz: rate_hz, server_hz: rate_hz, largest }
     }
 
     /// The server now has blocks of so many frames. Longer ones than ever before are to be one block of the engine, too.
     /// Where that is refused, each stays several blocks, as it is until then.
     fn follow(&mut self, frames: u32) {
+        let frames = self.at_engine_rate(frames);
         if frames > self.largest {
             self.largest = frames;
             let _ = self.control.set_largest_block(frames);
         }
+    }
+
+    /// The most frames of the engine in a cycle of so many.
+    fn at_engine_rate(&self, frames: u32) -> u32 {
+        if self.engine_hz == self.server_hz {
+            return frames;
+        }
+        let exactly = u64::from(frames) * u64::from(self.engine_hz);
+        let whole = exactly.div_ceil(u64::from(self.server_hz.max(1)));
+        // The converter takes a frame more now and then.
+        u32::try_from(whole + 1).unwrap_or(u32::MAX)
     }
 }
 

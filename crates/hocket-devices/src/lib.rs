@@ -95,6 +95,12 @@ pub trait BlockObserver: Send + 'static {
     /// Thread: leader, between blocks. No allocation, lock or system call.
     fn period(&mut self, _times: &BlockTimes) {}
 
+    /// From the next block on the device has this rate, and the engine keeps its own: frames are converted. Where it is the
+    /// engine's again, they are not.
+    ///
+    /// Thread: control, between blocks.
+    fn changed_rate(&mut self, _device_hz: u32) {}
+
     /// The server or the card has reported an xrun. Comes after the period in which the leader learned of it, and once more
     /// behind the last one.
     ///

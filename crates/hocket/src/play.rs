@@ -638,6 +638,7 @@ fn play(
         clocks: run.clocks,
         frames: engine.settings().frames,
         rate_hz: loaded.rate_hz,
+        device_hz: live.device_hz(),
         deadline_ns: engine.settings().period().as_nanos() as u64,
         policy: names(&engine.control()),
         no_effect: engine.control().policy_has_no_effect(),

@@ -9,6 +9,7 @@ use hocket_engine::time::{
 use hocket_engine::{Engine, period_ns, rows};
 use hocket_machine::clock::monotonic_ns;
 
+use super::converter::Converter;
 use super::libjack::{Cycle, Events, OpenPorts, TransportState};
 use super::midi_clock::{ClockFollower, ClockSender};
 use super::periods::{Due, Periods};
@@ -33,7 +34,10 @@ pub(super) struct Player<O> {
     /// The observer has had enough.
     done: Arc<AtomicBool>,
     periods: Periods,
+    /// The server's.
     rate_hz: u32,
+    /// `None`: the server has the engine's rate.
+    converter: Option<Converter>,
 }
 
 impl<O: BlockObserver> Player<O> {
@@ -58,7 +62,26 @@ impl<O: BlockObserver> Player<O> {
             done,
             periods,
             rate_hz,
+            converter: None,
         }
+    }
+
+    /// The server has another rate from the next cycle on. Whether these rates can be converted. Thread: control.
+    pub(super) fn follow_rate(&mut self, server_hz: u32) -> bool {
+        let engine_hz = self.engine.settings().rate_hz;
+        let outputs = (0..).map_while(|number| self.engine.output_rows(number, 0));
+        let rows = [outputs.map(|rows| rows.len()).sum(), self.inputs.channels.iter().sum()];
+        let converter = match server_hz == engine_hz {
+            true => None,
+            false => match Converter::new(engine_hz, server_hz, rows) {
+                Some(converter) => Some(converter),
+                None => return false,
+            },
+        };
+        (self.converter, self.rate_hz) = (converter, server_hz);
+        self.periods = Periods::new(server_hz, self.events.xruns());
+        self.observer.changed_rate(server_hz);
+        true
     }
 
     /// Whether those that follow the clock believe that the song plays.
@@ -94,12 +117,13 @@ impl<O: BlockObserver> Player<O> {
         self.follow_clock(ports, cycle.frames);
         self.sends_clock.iter_mut().for_each(ClockSender::begin_cycle);
         let Due { due_ns, mut skipped } = self.periods.next(&cycle, self.events.xruns());
+        let Some(frames) = self.begin(ports, cycle.frames) else { return ports.silence_from(0) };
         self.bring_in_events(ports, cycle.frames);
         let (mut from, mut period, mut place, mut block) = (0, None, None, 0);
-        while from < cycle.frames {
-            let wanted = (cycle.frames - from).min(self.engine.largest_block());
+        while from < frames {
+            let wanted = (frames - from).min(self.engine.largest_block());
             self.bring_in(ports, from, wanted);
-            if from + wanted == cycle.frames {
+            if from + wanted == frames {
                 self.engine.expect_next(due_ns + self.ns(cycle.frames));
             }
             let mut times = self.engine.process_planned(wanted, due_ns);
@@ -118,7 +142,14 @@ impl<O: BlockObserver> Player<O> {
                 break;
             }
         }
-        ports.silence_from(from);
+        match &mut self.converter {
+            None => ports.silence_from(from),
+            Some(_) if from < frames => ports.silence_from(0),
+            Some(converter) => {
+                converter.end();
+                put_converted(converter, ports);
+            }
+        }
         self.send_place(ports, place);
         period.iter().for_each(|period| self.observer.period(period));
         let took = Took {
@@ -200,11 +231,30 @@ impl<O: BlockObserver> Player<O> {
         let _ = self.engine.command(TimedCommand { at_steady: 0, command });
     }
 
+    /// Begins a cycle of so many frames. Returns how many the engine is to play in it; `None`: it cannot.
+    fn begin(&mut self, ports: &OpenPorts<'_>, cycle: usize) -> Option<usize> {
+        let Some(converter) = &mut self.converter else { return Some(cycle) };
+        let frames = converter.begin(cycle)?;
+        for port in 0.. {
+            let Some(row) = converter.input_mut(port) else { break };
+            let came_in = ports.input(port);
+            let there = came_in.len().min(row.len());
+            rows::copy(&mut row[..there], &came_in[..there]);
+            rows::fill(&mut row[there..], 0.0);
+        }
+        converter.take_in();
+        Some(frames)
+    }
+
     fn bring_in(&mut self, ports: &OpenPorts<'_>, from: usize, frames: usize) {
         let mut port = 0;
         for (number, channels) in self.inputs.channels.iter().enumerate() {
             if let Some(mut all) = self.engine.input_mut(number as u16, frames) {
                 for (row, port) in all.iter_mut().zip(port..port + channels) {
+                    if let Some(converter) = &self.converter {
+                        converter.bring_in(port, from, row);
+                        continue;
+                    }
                     match ports.input(port).get(from..from + frames) {
                         Some(came_in) => rows::copy(row, came_in),
                         None => rows::fill(row, 0.0),
@@ -220,8 +270,10 @@ impl<O: BlockObserver> Player<O> {
         let last = frames.saturating_sub(1) as u32;
         for (port, input) in self.inputs.midi.iter().enumerate() {
             let Some(events) = self.engine.events_mut(*input) else { continue };
+            let converter = self.converter.as_ref();
+            let at = |frame: u32| converter.map_or(frame, |converter| converter.frame(frame));
             // The engine's buffer counts what it has no room for.
-            ports.messages(port, |frame, bytes| _ = push(events, frame.min(last), bytes));
+            ports.messages(port, |frame, bytes| _ = push(events, at(frame.min(last)), bytes));
         }
     }
 
@@ -230,12 +282,24 @@ impl<O: BlockObserver> Player<O> {
         for output in 0.. {
             let Some(all) = self.engine.output_rows(output, frames) else { break };
             for row in 0..all.len() {
-                if let Some(to) = ports.output(port).get_mut(from..from + frames) {
+                if let Some(converter) = &mut self.converter {
+                    converter.put_out(port, from, all.row(row));
+                } else if let Some(to) = ports.output(port).get_mut(from..from + frames) {
                     rows::copy(to, all.row(row));
                 }
                 port += 1;
             }
         }
+    }
+}
+
+fn put_converted(converter: &Converter, ports: &mut OpenPorts<'_>) {
+    for port in 0..ports.outputs() {
+        let to = ports.output(port);
+        let from = converter.output(port);
+        let there = from.len().min(to.len());
+        rows::copy(&mut to[..there], &from[..there]);
+        rows::fill(&mut to[there..], 0.0);
     }
 }
 

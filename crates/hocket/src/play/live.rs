@@ -20,6 +20,8 @@ const TOTALS_PER_S: u64 = 20;
 /// How far the run is, where the song is, and what the workers do.
 pub(super) struct Live {
     pub(super) rate_hz: u32,
+    /// The device's, which may change. Where it is another, the device converts.
+    device_hz: AtomicU32,
     /// Frames; `None`: for ever.
     pub(super) planned: Option<u64>,
     pub(super) frames: AtomicU64,
@@ -84,6 +86,7 @@ impl Live {
         let [ended, has_quit] = std::array::from_fn(|_| AtomicBool::new(false));
         Live {
             rate_hz: engine.settings().rate_hz,
+            device_hz: AtomicU32::new(engine.settings().rate_hz),
             planned,
             frames,
             blocks,
@@ -148,6 +151,17 @@ impl Live {
     pub(super) fn led_by(&self, leader: ThreadId) {
         let _ = self.leader.set(leader);
         self.tell_change();
+    }
+
+    /// The device has another rate now. Thread: control.
+    pub(super) fn set_device_rate(&self, rate_hz: u32) {
+        self.device_hz.store(rate_hz, Relaxed);
+        self.tell_change();
+    }
+
+    /// The rate of the device at present.
+    pub(super) fn device_hz(&self) -> u32 {
+        self.device_hz.load(Relaxed)
     }
 
     /// The leader's thread, once it is known.

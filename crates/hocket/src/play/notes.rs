@@ -68,6 +68,10 @@ impl BlockObserver for Notes {
         self.incidents.period(times);
     }
 
+    fn changed_rate(&mut self, device_hz: u32) {
+        self.live.set_device_rate(device_hz);
+    }
+
     fn xrun(&mut self, xrun: &Xrun) {
         self.incidents.xrun(xrun);
     }

@@ -28,6 +28,8 @@ pub(super) struct Outcome {
     pub transport: &'static str,
     pub frames: u32,
     pub rate_hz: u32,
+    /// The device's at the end; where it is another, the session was converted.
+    pub device_hz: u32,
     pub deadline_ns: u64,
     pub policy: [&'static str; 3],
     /// Why the sibling policy changes nothing on this machine.
@@ -117,6 +119,10 @@ impl Outcome {
         let (mean, most) = (100.0 * self.meter.mean_load(), 100.0 * self.meter.most_load);
         text += &format!("load: mean {mean:.1} %, at most {most:.1} %\n");
         self.sound.lines().iter().for_each(|line| text += &format!("{line}\n"));
+        if self.device_hz != self.rate_hz {
+            text +=
+                &format!("rate: the device ran at {} Hz at the end; converted\n", self.device_hz);
+        }
         self.xruns.iter().for_each(|xruns| text += &xruns_text(xruns, &self.faults));
         text += &self.misses_text();
         self.clocks.lines().iter().for_each(|line| text += &format!("{line}\n"));
@@ -242,6 +248,7 @@ impl Outcome {
             "session": self.session,
             "frames": self.frames,
             "rate_hz": self.rate_hz,
+            "device_rate_hz": self.device_hz,
             "deadline_ns": self.deadline_ns,
             "device": self.sound.device,
             "transport": self.transport,

@@ -1,5 +1,5 @@
-//! `--log`: a file with a line of JSON for each miss, each xrun, each take that fails and each change of schedule, sibling policy
-//! or wait.
+//! `--log`: a file with a line of JSON for each miss, each xrun, each take that fails, each change of the device's rate, and each of
+//! schedule, sibling policy or wait.
 //!
 //! A thread of its own writes it, so a disk that is slow holds up nobody. Lines wait in a queue with an end, and the file
 //! has an end, too. What finds no room is counted, and the last line has the count.
@@ -100,6 +100,14 @@ impl SessionLog {
     pub(super) fn take(&mut self, take: &TakeShown) {
         let mut line = take.json();
         line["event"] = "take".into();
+        self.stamp(&mut line, monotonic_ns());
+        self.put(line);
+    }
+
+    /// Logs that the device has another rate than before. Never waits for the disk.
+    pub(super) fn device_rate(&mut self, rate_hz: u32) {
+        let mut line =
+            json!({ "event": "rate", "device_rate_hz": rate_hz, "rate_hz": self.rate_hz });
         self.stamp(&mut line, monotonic_ns());
         self.put(line);
     }

@@ -68,6 +68,7 @@ pub(super) fn watch(
 ) -> Watched {
     let (mut log, mut limits) = (FlightLog::new(EXPLANATIONS), None);
     let mut steered = names(&control);
+    let mut device_hz = live.device_hz();
     let mut explain = |drain: &mut FlightDrain, log: &mut FlightLog, ends| {
         // Before what was late under it.
         let now = names(&control);
@@ -75,6 +76,11 @@ pub(super) fn watch(
             log.change(now, control.protection().summary());
         }
         steered = now;
+        let now_hz = live.device_hz();
+        if std::mem::replace(&mut device_hz, now_hz) != now_hz {
+            tell(rate_line(now_hz, live.rate_hz));
+            session_log.iter_mut().for_each(|log| log.device_rate(now_hz));
+        }
         takes.look(|take| {
             take.line().iter().for_each(|line| tell(format_args!("warning: {line}")));
             session_log.iter_mut().for_each(|log| log.take(take));
@@ -103,6 +109,16 @@ pub(super) fn watch(
     bar.finish_and_clear();
     let faults = blame.faults().clone();
     Watched { log, limits: limits.unwrap_or_default(), faults, session_log }
+}
+
+fn rate_line(device_hz: u32, rate_hz: u32) -> String {
+    match device_hz == rate_hz {
+        true => format!("the device runs at {rate_hz} Hz again, as the session"),
+        false => format!(
+            "warning: the device now runs at {device_hz} Hz; the session stays at {rate_hz} Hz and is converted, with some 1.5 ms \
+             more on the way; play again to have it at {device_hz} Hz"
+        ),
+    }
 }
 
 /// A look's time, or less where the run ends or the leader has just come.

@@ -1,7 +1,10 @@
 //! `hocket play`, heard by a program that others wrote (`jack_rec`), on JACK and on PipeWire with a sink that plays to nobody.
 
+use std::f64::consts::TAU;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+
+use hocket_media::{WavFormat, WavWriter};
 
 use super::jackd::{Mode, Server, send, wait_until};
 use super::{RATE_HZ, alone, band, check, hocket, rendered};
@@ -223,44 +226,119 @@ fn without_a_jack_server_and_pw_jack_pipewire_is_found() {
     check(&beside, 0, &[&format!("server '{}'", jackd.name), "`pw-jack hocket play"]);
 }
 
-/// A chain whose blocks take a good part of a period. Its sound is silence.
-fn long_work(folder: &Path) -> String {
-    let file = folder.join("long.toml");
-    let head = "[session]\nsample_rate_hz = 48000\nlength_s = 600\n[[track]]\nname = \"Long\"\n";
+const TONE_HZ: f64 = 1_000.0;
+
+/// A tone, and a chain without sound whose blocks take a good part of a period.
+fn tone_beside_long_work(folder: &Path) -> String {
+    let (file, wav) = (folder.join("tone.toml"), folder.join("tone.wav"));
+    let at =
+        |frame: u32| 0.5 * (TAU * TONE_HZ * f64::from(frame) / f64::from(RATE_HZ)).sin() as f32;
+    let tone: Vec<f32> = (0..RATE_HZ).map(at).collect();
+    let mut writer = WavWriter::create(&wav, RATE_HZ, WavFormat::Float32).unwrap();
+    writer.write(&tone, &tone).unwrap();
+    writer.finish().unwrap();
+    let head = format!("[session]\nsample_rate_hz = {RATE_HZ}\nlength_s = 600\n");
+    let tone = "[[track]]\nname = \"Tone\"\nclip = [{ file = \"tone.wav\", loop = true }]\n";
     let chain = "[[track.effect]]\nkind = \"fdn\"\n".repeat(160);
-    std::fs::write(&file, head.to_owned() + &chain).unwrap();
+    std::fs::write(&file, format!("{head}{tone}[[track]]\nname = \"Long\"\n{chain}")).unwrap();
     file.display().to_string()
 }
 
 /// JACK's own servers keep their rate. PipeWire changes it while its clients play, and its library (0.3.65) then unmaps
 /// buffers of ports during a cycle.
+fn force_rate(server: &PipeWire, rate_hz: u32) {
+    let force = ["-n", "settings", "0", "clock.force-rate", &rate_hz.to_string()];
+    assert!(server.run("pw-metadata", &force), "pw-metadata");
+}
+
+fn plays_into_a_take(server: &PipeWire, take: &Path, more: &[&str]) -> Child {
+    let session = tone_beside_long_work(server.folder.path());
+    let arg = format!("master={}", take.display());
+    let args = ["play", &session, "--device", "jack", "--connect", "card", "--length", "600"];
+    let args = [&args[..], &["--json", "--take", &arg], more].concat();
+    let child = play(server.hocket(Way::PwJack, &args));
+    let size = || std::fs::metadata(take).map_or(0, |facts| facts.len());
+    wait_until("the take", || size() > 200_000);
+    child
+}
+
 #[test]
-fn another_rate_of_the_server_ends_the_play_and_closes_its_takes() {
-    const NAME: &str = "another_rate_of_the_server_ends_the_play_and_closes_its_takes";
+fn a_play_goes_on_at_another_rate_of_the_server_and_back() {
+    const NAME: &str = "a_play_goes_on_at_another_rate_of_the_server_and_back";
+    let _alone = alone();
+    if !has_pipewire(NAME) || !is_here("pw-metadata", NAME) {
+        return;
+    }
+    let server = PipeWire::start();
+    let [take, heard, log] =
+        ["take.wav", "heard.wav", "log.jsonl"].map(|name| server.folder.path().join(name));
+    let child = plays_into_a_take(&server, &take, &["--log", &log.display().to_string()]);
+    let logged = || std::fs::read_to_string(&log).unwrap_or_default();
+    force_rate(&server, 44_100);
+    let line = "\"device_rate_hz\":44100";
+    wait_until("the other rate", || logged().contains(line));
+    let name = heard.display().to_string();
+    let arguments = recording(&name, ["card:monitor_FL", "card:monitor_FR"]);
+    wait_until("the tone at the other rate", || {
+        assert!(server.run("pw-jack", &[&["jack_rec"][..], &arguments].concat()), "jack_rec");
+        let recorded = hocket_media::decode(&heard).unwrap();
+        recorded.sample_rate_hz == 44_100 && tone_frames(&recorded.channels[0], 44_100) >= 44_100
+    });
+    force_rate(&server, RATE_HZ);
+    wait_until("the old rate", || logged().contains("\"device_rate_hz\":48000"));
+    send(child.id(), "-INT");
+    let output = child.wait_with_output().unwrap();
+    check(&output, 130, &["the device now runs at 44100 Hz", "runs at 48000 Hz again"]);
+    let told = super::json(&output);
+    assert!(told["device_ended"].is_null() && told["device_rate_hz"] == RATE_HZ, "{told:#}");
+    check_take(&told, &take);
+    // The engine has played its own frames without a gap, whatever the server did.
+    let recorded = hocket_media::decode(&take).unwrap().channels;
+    assert_eq!(tone_frames(&recorded[0], RATE_HZ), recorded[0].len() - 2);
+}
+
+/// How many frames in a row are the tone: each follows from the two before, as silence does, too.
+fn tone_frames(samples: &[f32], rate_hz: u32) -> usize {
+    let turn = 2.0 * (TAU * TONE_HZ / f64::from(rate_hz)).cos();
+    let follows = |three: &[f32]| {
+        let [before, here, after] = [0, 1, 2].map(|at| f64::from(three[at]));
+        (before + after - turn * here).abs() < 1e-3
+    };
+    let (mut most, mut frames, mut loudest) = (0, 0, 0.0f32);
+    for three in samples.windows(3) {
+        let goes_on = follows(three);
+        frames = if goes_on { frames + 1 } else { 0 };
+        loudest = if goes_on { loudest.max(three[1].abs()) } else { 0.0 };
+        most = most.max(if loudest > 0.3 { frames } else { 0 });
+    }
+    most
+}
+
+#[track_caller]
+fn check_take(told: &serde_json::Value, take: &Path) {
+    assert_eq!(told["takes"][0]["whole"], true, "{told:#}");
+    let recorded = hocket_media::decode(take).unwrap();
+    assert_eq!(recorded.sample_rate_hz, RATE_HZ);
+    assert_eq!(told["frames_played"], recorded.frames() as u64, "{told:#}");
+}
+
+#[test]
+fn another_rate_of_the_server_ends_a_play_that_counts_its_frames() {
+    const NAME: &str = "another_rate_of_the_server_ends_a_play_that_counts_its_frames";
     let _alone = alone();
     if !has_pipewire(NAME) || !is_here("pw-metadata", NAME) {
         return;
     }
     let server = PipeWire::start();
     let take = server.folder.path().join("take.wav");
-    let arg = format!("master={}", take.display());
-    let session = long_work(server.folder.path());
-    let args = ["play", &session, "--device", "jack", "--connect", "card", "--length", "600"];
-    let args = [&args[..], &["--json", "--take", &arg]].concat();
-    let child = play(server.hocket(Way::PwJack, &args));
-    let size = || std::fs::metadata(&take).map_or(0, |facts| facts.len());
-    wait_until("the take", || size() > 200_000);
-    let force = ["-n", "settings", "0", "clock.force-rate", "44100"];
-    assert!(server.run("pw-metadata", &force), "pw-metadata");
+    let child = plays_into_a_take(&server, &take, &["--send-clock"]);
+    force_rate(&server, 44_100);
     let output = child.wait_with_output().unwrap();
     let words = ["now runs at 44100 Hz", "was prepared for 48000 Hz", "play again"];
     check(&output, 3, &words);
     let told = super::json(&output);
     assert!(told["device_ended"].as_str().unwrap().contains("44100 Hz"), "{told:#}");
-    assert_eq!(told["takes"][0]["whole"], true, "{told:#}");
-    let recorded = hocket_media::decode(&take).unwrap();
-    assert_eq!(recorded.sample_rate_hz, RATE_HZ);
-    assert_eq!(told["frames_played"], recorded.frames() as u64, "{told:#}");
+    check_take(&told, &take);
 }
 
 fn has_pipewire(test: &str) -> bool {

@@ -287,6 +287,11 @@ impl Client {
         self.requests.clone()
     }
 
+    /// Whether each cycle says where the server's transport is.
+    pub(in crate::jack) fn follows_transport(&self) -> bool {
+        self.follows.is_some()
+    }
+
     pub(in crate::jack) fn events(&self) -> &Arc<Events> {
         &self.events
     }

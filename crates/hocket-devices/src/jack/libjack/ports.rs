@@ -112,6 +112,11 @@ pub(in crate::jack) struct OpenPorts<'c> {
 }
 
 impl OpenPorts<'_> {
+    /// How many output ports for sound there are.
+    pub(in crate::jack) fn outputs(&self) -> usize {
+        self.ports.outputs.len()
+    }
+
     /// What an output port will play. Empty where there is no such port or libjack has no buffer.
     ///
     /// To be written at once: PipeWire's library may unmap the buffer during a cycle, when the device changes its rate or
