@@ -39,6 +39,7 @@ pub mod block_pattern;
 pub mod load_pattern;
 pub mod sessions;
 pub mod capacity;
+pub mod soak;
 pub mod schedules;
 pub mod wide_registers;
 
@@ -96,6 +97,7 @@ pub static ALL: &[&dyn Experiment] = &[
     &load_pattern::LoadPatterns,
     &sessions::Sessions,
     &capacity::Capacity,
+    &soak::Soak,
     &schedules::Schedules,
     &wide_registers::WideRegisters,
     &kernel::Kernel,
