@@ -576,6 +576,10 @@ mod tests {
         // Garwood's interval of two: 0.242 to 7.225.
         assert!((rate.low.unwrap() - 0.242).abs() < 1e-3, "{rate:?}");
         assert!((rate.high.unwrap() - 7.225).abs() < 1e-3, "{rate:?}");
+        // Many of them go by another formula: the normal one is near 4000 +- 1.96 times its root.
+        let rate = watched.rate(4_000);
+        assert!((rate.low.unwrap() - 3_877.0).abs() < 2.0, "{rate:?}");
+        assert!((rate.high.unwrap() - 4_126.0).abs() < 2.0, "{rate:?}");
         let told = watched.told("fifo rest").unwrap();
         assert!(told.starts_with("fifo rest, 1.0 hours: later than 50"), "{told}");
     }

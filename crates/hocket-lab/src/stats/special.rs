@@ -174,7 +174,7 @@ pub(super) fn range_critical(outside: f64, k: usize) -> f64 {
 
 /// The place between `low` and `high` from which `reached` holds, to [`EXACT`].
 pub(super) fn rising(mut low: f64, mut high: f64, reached: impl Fn(f64) -> bool) -> f64 {
-    while high - low > EXACT * (1.0 + low) {
+    while high - low > EXACT * (1.0 + low.abs()) {
         let middle = 0.5 * (low + high);
         if reached(middle) { high = middle } else { low = middle }
     }
