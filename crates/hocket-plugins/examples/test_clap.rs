@@ -74,6 +74,10 @@ enum Mode {
     Sleeps,
     /// `pools`: not at all, but the host's threads compute it.
     Pools,
+    /// `kicks`: the output `Kick` is not finite.
+    Kicks,
+    /// `counts`: the output `Click` says how many runs there were.
+    Counts,
 }
 
 static MODE: OnceLock<Mode> = OnceLock::new();
@@ -94,6 +98,8 @@ impl Mode {
             ("trips", Mode::Trips),
             ("pools", Mode::Pools),
             ("sleeps", Mode::Sleeps),
+            ("kicks", Mode::Kicks),
+            ("counts", Mode::Counts),
         ];
         modes.iter().find(|(part, _)| name.contains(part)).map_or(Mode::Good, |(_, mode)| *mode)
     }
@@ -402,7 +408,12 @@ impl Sound<'_> {
             let is_kick = rows.channel_count() == 2;
             for (row, main) in rows.iter_mut().zip([left, right]) {
                 for (frame, sample) in row.iter_mut().enumerate() {
-                    *sample = if is_kick { -main[frame] } else { left[frame] + right[frame] };
+                    *sample = match (Mode::now(), is_kick) {
+                        (Mode::Kicks, true) => f32::NAN,
+                        (Mode::Counts, false) => self.blocks as f32,
+                        (_, true) => -main[frame],
+                        (_, false) => left[frame] + right[frame],
+                    };
                 }
             }
         }

@@ -11,7 +11,8 @@ use hocket_time::{Event, EventKind, Midi1, Note, Source};
 use super::calls::{self, Called, Purpose};
 use super::player::{Player, Score};
 use super::sound::{
-    Random, Stereo, constant, difference, from, joined, noise, not_finite, peak, same, subnormal,
+    Found, Random, Sound, constant, difference, from, joined, loudest, noise, not_finite, peak,
+    same, subnormal,
 };
 use super::{Job, Level, Line, Notes, SystemCalls, Timing, sibling};
 use crate::Description;
@@ -150,9 +151,22 @@ impl<'a> Exercises<'a> {
         self.notes.at(place(rate_hz, lengths, seed));
     }
 
+    /// The output with this row, behind `the` or `its`: extra outputs have names.
+    fn output(&self, row: usize) -> String {
+        let mut rows = 2;
+        let extra = self.plugin.extra_outputs.iter().find(|output| {
+            rows += usize::from(output.channels);
+            row < rows
+        });
+        match extra {
+            Some(output) if row >= 2 => format!("output '{}'", output.name),
+            _ => "output".into(),
+        }
+    }
+
     /// Whether two new instances make the same of one sound.
-    fn is_repeatable(&self, values: &[f32], sound: &Stereo) -> Result<bool, String> {
-        let made = || -> Result<Stereo, String> {
+    fn is_repeatable(&self, values: &[f32], sound: &Sound) -> Result<bool, String> {
+        let made = || -> Result<Sound, String> {
             let mut player = Player::new(self.plugin, values, RATE_HZ, None)?;
             Ok(player.play(sound, CUTS[0], &Score::default()))
         };
@@ -181,26 +195,34 @@ impl Exercises<'_> {
         }
         if self.notes.is_clean() {
             let rates = RATES_HZ.map(|rate| rate.to_string()).join(", ");
-            self.notes.ok(format!("at {rates} Hz; latency {} frames", latencies.join(", ")));
+            let latencies = latencies.join(", ");
+            let extra = match self.plugin.extra_outputs.len() {
+                0 => String::new(),
+                1 => "; with its extra output".into(),
+                count => format!("; with its {count} extra outputs"),
+            };
+            self.notes.ok(format!("at {rates} Hz; latency {latencies} frames{extra}"));
         }
     }
 
     fn blocks(&mut self) -> Result<(), String> {
-        let mut differs: Option<(f32, String)> = None;
+        let mut differs: Option<(Found<f32>, String)> = None;
         for rate_hz in RATES_HZ {
             let sound = noise(FRAMES, self.seed);
             let mut first = None;
             for lengths in CUTS {
                 self.at(rate_hz, lengths, self.seed);
                 let made = self.player(rate_hz)?.play(&sound, lengths, &Score::default());
-                if let Some(frame) = not_finite(&made) {
-                    let found = format!("frame {frame} of the output is no finite number");
+                if let Some(Found { row, what: frame }) = not_finite(&made) {
+                    let found =
+                        format!("frame {frame} of the {} is no finite number", self.output(row));
                     self.notes.fail(found, REMEDY_FINITE);
                     return Ok(());
                 }
                 let first = first.get_or_insert_with(|| made.clone());
                 let largest = difference(first, &made);
-                if !same(first, &made) && differs.as_ref().is_none_or(|(most, _)| largest > *most) {
+                let is_worse = differs.as_ref().is_none_or(|(most, _)| largest.what > most.what);
+                if !same(first, &made) && is_worse {
                     differs = Some((largest, self.notes.at.clone()));
                 }
             }
@@ -214,7 +236,11 @@ impl Exercises<'_> {
             ),
             Some((largest, at)) => {
                 self.notes.at(at);
-                let found = format!("the output depends on the block length: it differs by {largest:.1e} from blocks of 64");
+                let found = format!(
+                    "the {} depends on the block length: it differs by {:.1e} from blocks of 64",
+                    self.output(largest.row),
+                    largest.what
+                );
                 let remedy = "count frames and not runs, for example where coefficients or an LFO change";
                 self.notes.warn(found, remedy);
             }
@@ -234,13 +260,14 @@ impl Exercises<'_> {
         match () {
             () if same(&first, &again) => self.notes.ok("after a reset it plays as a new one"),
             () if !repeats => self.notes.ok("not compared: new instances differ, too"),
-            () => self.notes.warn(
-                format!(
-                    "after a reset it does not play as a new one: the output differs by {:.1e}",
-                    difference(&first, &again)
-                ),
-                "clear delay lines, filters and envelopes in reset() or activate()",
-            ),
+            () => {
+                let Found { row, what } = difference(&first, &again);
+                let output = self.output(row);
+                self.notes.warn(
+                    format!("after a reset it does not play as a new one: the {output} differs by {what:.1e}"),
+                    "clear delay lines, filters and envelopes in reset() or activate()",
+                );
+            }
         }
         Ok(())
     }
@@ -297,15 +324,17 @@ impl Exercises<'_> {
     }
 
     /// `false`: it was not finite.
-    fn is_fine(&mut self, made: &Stereo, when: &str) -> bool {
-        if not_finite(made).is_some() {
-            self.notes.fail(format!("the output is no finite number {when}"), REMEDY_FINITE);
+    fn is_fine(&mut self, made: &Sound, when: &str) -> bool {
+        if let Some(Found { row, .. }) = not_finite(made) {
+            let output = self.output(row);
+            self.notes.fail(format!("the {output} is no finite number {when}"), REMEDY_FINITE);
             return false;
         }
-        if peak(made) > LOUD {
-            let db = 20.0 * peak(made).log10();
+        let Found { row, what: peak } = loudest(made);
+        if peak > LOUD {
+            let (output, db) = (self.output(row), 20.0 * peak.log10());
             let remedy = "limit resonance and feedback, or narrow the ranges";
-            self.notes.warn(format!("the output reaches {db:+.0} dBFS {when}"), remedy);
+            self.notes.warn(format!("the {output} reaches {db:+.0} dBFS {when}"), remedy);
         }
         true
     }
@@ -338,18 +367,17 @@ impl Exercises<'_> {
             return Ok(());
         }
         let last = from(&made, made[0].len() - FRAMES);
-        if not_finite(&last).is_none() {
-            return Ok(());
-        }
+        let Some(Found { row, .. }) = not_finite(&last) else { return Ok(()) };
+        let output = self.output(row);
         player.reset();
         let after = player.play(&noise(FRAMES, self.seed), CUTS[0], &Score::default());
         match not_finite(&after) {
             Some(_) => self.notes.fail(
-                format!("{name} input for 512 frames makes its output unusable for ever: not even a reset helps"),
+                format!("{name} input for 512 frames makes its {output} unusable for ever: not even a reset helps"),
                 "clear all state in reset() or activate()",
             ),
             None => self.notes.warn(
-                format!("after {name} input for 512 frames its output is no finite number until a reset"),
+                format!("after {name} input for 512 frames its {output} is no finite number until a reset"),
                 "let feedback paths and filters drop what is not finite; Hocket resets such a plug-in",
             ),
         }
@@ -366,10 +394,11 @@ impl Exercises<'_> {
         for second in 0..LONGEST_TAIL_S {
             self.notes.at(self.notes.at.clone());
             let made = player.play(&constant(0.0, rate), &[512], &Score::default());
-            if let Some(frame) = not_finite(&made) {
-                let frame = second * rate + frame;
-                self.notes
-                    .fail(format!("frame {frame} of its tail is no finite number"), REMEDY_FINITE);
+            if let Some(Found { row, what: frame }) = not_finite(&made) {
+                let (output, frame) = (self.output(row), second * rate + frame);
+                let found =
+                    format!("frame {frame} of the tail of its {output} is no finite number");
+                self.notes.fail(found, REMEDY_FINITE);
                 return Ok(());
             }
             subnormals += subnormal(&made);
@@ -456,9 +485,11 @@ impl Exercises<'_> {
             self.notes.ok("not compared: with these values, new instances differ, too");
             return Ok(false);
         }
-        let largest = difference(&expected, &made);
-        let found =
-            format!("a restored instance sounds different from the original: by {largest:.1e}");
+        let Found { row, what: largest } = difference(&expected, &made);
+        let output = self.output(row);
+        let found = format!(
+            "a restored instance sounds different from the original: its {output} by {largest:.1e}"
+        );
         match largest > SILENT || largest.is_nan() {
             true => self.notes.fail(found, remedy),
             false => self.notes.warn(found, remedy),

@@ -8,11 +8,12 @@ use hocket_dsp::host::{
     BackgroundWork, Host, MainRequests, MainSide, NoState, WorkAnswers, WorkRefused, WorkRequests,
     WorkRoom,
 };
-use hocket_dsp::{Block, Processor, StereoMut, StereoRef, TimedChange};
+use hocket_dsp::{Block, MoreRows, Processor, RowsMut, StereoMut, StereoRef, TimedChange};
 use hocket_time::{Event, EventBuffer};
 
-use super::sound::Stereo;
+use super::sound::Sound;
 use super::{SystemCalls, calls};
+use crate::extra::channels;
 use crate::{Catalog, Description, LONGEST_RUN, Wanted};
 
 /// Events of a block that find room.
@@ -31,7 +32,10 @@ pub struct Player {
     halves: Halves,
     events: EventBuffer,
     has_side_chain: bool,
-    key: Stereo,
+    key: Sound,
+    /// The rows of its extra outputs, as long as the present block. They have their memory before the first one.
+    extra: Vec<f32>,
+    extra_rows: usize,
     /// How long each block took, in nanoseconds.
     pub times_ns: Vec<u64>,
     /// Set while system calls are watched.
@@ -50,30 +54,41 @@ impl Player {
             catalog.build(&Wanted { kind: &plugin.kind, values, rate_hz, state })?;
         let mut halves = Halves::default();
         processor.join(&mut halves);
+        let extra_rows = channels(&plugin.extra_outputs);
         Ok(Player {
             processor,
             halves,
             events: EventBuffer::new(EVENTS, 4096),
             has_side_chain: plugin.layout.side_chain > 0,
-            key: [vec![0.25; LONGEST_RUN], vec![-0.25; LONGEST_RUN]],
+            key: vec![vec![0.25; LONGEST_RUN], vec![-0.25; LONGEST_RUN]],
+            extra: vec![f32::MIN_POSITIVE; extra_rows * LONGEST_RUN],
+            extra_rows,
             times_ns: Vec::with_capacity(1 << 16),
             watch: None,
         })
     }
 
-    /// What becomes of a sound, in blocks of these lengths in turn. No length is above [`LONGEST_RUN`].
-    pub fn play(&mut self, sound: &Stereo, lengths: &[usize], score: &Score) -> Stereo {
-        let [mut left, mut right] = sound.clone();
+    /// What becomes of a sound, in blocks of these lengths in turn. No length is above [`LONGEST_RUN`]. The extra outputs
+    /// follow the first one.
+    pub fn play(&mut self, sound: &Sound, lengths: &[usize], score: &Score) -> Sound {
+        let mut made = sound.clone();
+        let frames = made[0].len();
+        made.resize_with(2 + self.extra_rows, || Vec::with_capacity(frames));
         self.times_ns.clear();
         let mut lengths = lengths.iter().cycle();
         let mut at = 0;
-        while at < left.len() {
-            let end = left.len().min(at + lengths.next().map_or(1, |length| *length));
+        while at < frames {
+            let end = frames.min(at + lengths.next().map_or(1, |length| *length));
+            let (main, extra) = made.split_at_mut(2);
+            let [left, right] = main else { break };
             let rows = StereoMut { left: &mut left[at..end], right: &mut right[at..end] };
             self.block(rows, (at, end), score);
+            for (into, row) in extra.iter_mut().zip(self.extra.chunks_exact(end - at)) {
+                into.extend_from_slice(row);
+            }
             at = end;
         }
-        [left, right]
+        made
     }
 
     fn block(&mut self, main: StereoMut<'_>, (at, end): (usize, usize), score: &Score) {
@@ -89,12 +104,17 @@ impl Player {
             let _ = self.events.push(Event { frame: event.frame - at as u32, ..*event });
         }
         self.halves.deliver(&mut *self.processor);
-        let [left, right] = &self.key;
-        let key = StereoRef { left: &left[..end - at], right: &right[..end - at] };
+        let frames = end - at;
+        let key = StereoRef { left: &self.key[0][..frames], right: &self.key[1][..frames] };
+        let extra = &mut self.extra[..self.extra_rows * frames];
+        extra.fill(0.0);
+        let extra = RowsMut::new(extra, frames, frames);
+        let mut more = MoreRows { extra, ..MoreRows::default() };
         let mut block = Block::new(main);
         block.events = &changes;
         block.events_in = Some(&self.events);
         block.side_chain = self.has_side_chain.then_some(key);
+        block.more = (self.extra_rows > 0).then_some(&mut more);
         let processor = &mut self.processor;
         let mut call = || calls::within(|| processor.process(&mut block));
         let begin = Instant::now();

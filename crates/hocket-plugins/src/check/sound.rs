@@ -4,8 +4,8 @@ use hocket_dsp::{Change, TimedChange};
 
 use crate::Param;
 
-/// Two rows.
-pub type Stereo = [Vec<f32>; 2];
+/// Rows of equal length: left and right, and behind them those of extra outputs. What goes in has two.
+pub type Sound = Vec<Vec<f32>>;
 
 /// Random numbers (SplitMix64): the same for the same seed, on every machine.
 #[derive(Debug, Clone)]
@@ -66,54 +66,79 @@ impl Random {
 }
 
 /// White noise at half of full scale.
-pub fn noise(frames: usize, seed: u64) -> Stereo {
+pub fn noise(frames: usize, seed: u64) -> Sound {
     let mut random = Random::new(seed);
     let mut row = || (0..frames).map(|_| random.unit() - 0.5).collect();
-    [row(), row()]
+    vec![row(), row()]
 }
 
 /// One value everywhere.
-pub fn constant(value: f32, frames: usize) -> Stereo {
-    [vec![value; frames], vec![value; frames]]
+pub fn constant(value: f32, frames: usize) -> Sound {
+    vec![vec![value; frames]; 2]
 }
 
-/// Sounds one after the other.
-pub fn joined(parts: &[Stereo]) -> Stereo {
-    [0, 1].map(|side: usize| parts.iter().flat_map(|part| part[side].iter().copied()).collect())
+/// Sounds of two rows, one after the other.
+pub fn joined(parts: &[Sound]) -> Sound {
+    let row = |side: usize| parts.iter().flat_map(|part| part[side].iter().copied()).collect();
+    (0..2).map(row).collect()
 }
 
 /// The part of a sound from a frame on.
-pub fn from(sound: &Stereo, frame: usize) -> Stereo {
-    [0, 1].map(|side: usize| sound[side][frame.min(sound[side].len())..].to_vec())
+pub fn from(sound: &Sound, frame: usize) -> Sound {
+    sound.iter().map(|row| row[frame.min(row.len())..].to_vec()).collect()
 }
 
-/// The first frame whose value is no finite number.
-pub fn not_finite(sound: &Stereo) -> Option<usize> {
-    let of = |row: &Vec<f32>| row.iter().position(|sample| !sample.is_finite());
-    sound.iter().filter_map(of).min()
+/// Where something was found: the row, and how much, or at which frame.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Found<T> {
+    pub row: usize,
+    pub what: T,
+}
+
+/// The first frame with a value that is no finite number.
+pub fn not_finite(sound: &Sound) -> Option<Found<usize>> {
+    let of = |(row, samples): (usize, &Vec<f32>)| {
+        let what = samples.iter().position(|sample| !sample.is_finite())?;
+        Some(Found { row, what })
+    };
+    sound.iter().enumerate().filter_map(of).min_by_key(|found| found.what)
 }
 
 /// The largest sample.
-pub fn peak(sound: &Stereo) -> f32 {
-    sound.iter().flatten().fold(0.0, |peak, sample| peak.max(sample.abs()))
+pub fn loudest(sound: &Sound) -> Found<f32> {
+    largest(sound.iter().map(|row| row.iter().fold(0.0_f32, |peak, sample| peak.max(sample.abs()))))
+}
+
+/// The largest sample, wherever it is.
+pub fn peak(sound: &Sound) -> f32 {
+    loudest(sound).what
 }
 
 /// Whether every bit is the same.
-pub fn same(one: &Stereo, other: &Stereo) -> bool {
-    let bits = |sound: &Stereo| -> Vec<u32> {
+pub fn same(one: &Sound, other: &Sound) -> bool {
+    let bits = |sound: &Sound| -> Vec<u32> {
         sound.iter().flatten().map(|sample| sample.to_bits()).collect()
     };
     bits(one) == bits(other)
 }
 
 /// The largest difference of a sample.
-pub fn difference(one: &Stereo, other: &Stereo) -> f32 {
-    let pairs = one.iter().flatten().zip(other.iter().flatten());
-    pairs.fold(0.0, |largest, (one, other)| largest.max((one - other).abs()))
+pub fn difference(one: &Sound, other: &Sound) -> Found<f32> {
+    largest(one.iter().zip(other).map(|(one, other)| {
+        let pairs = one.iter().zip(other);
+        pairs.fold(0.0_f32, |largest, (one, other)| largest.max((one - other).abs()))
+    }))
+}
+
+/// The first one of the largest values, of which there is one for each row.
+fn largest(rows: impl Iterator<Item = f32>) -> Found<f32> {
+    rows.enumerate().fold(Found { row: 0, what: 0.0 }, |found, (row, what)| {
+        if what > found.what { Found { row, what } } else { found }
+    })
 }
 
 /// How many samples are subnormal numbers.
-pub fn subnormal(sound: &Stereo) -> usize {
+pub fn subnormal(sound: &Sound) -> usize {
     sound.iter().flatten().filter(|sample| sample.is_subnormal()).count()
 }
 
@@ -134,6 +159,20 @@ mod tests {
         assert_eq!((not_finite(&sound), subnormal(&sound)), (None, 0));
         sound[1][3] = f32::NAN;
         sound[0][5] = 1e-40;
-        assert_eq!((not_finite(&sound), subnormal(&sound)), (Some(3), 1));
+        let found = Some(Found { row: 1, what: 3 });
+        assert_eq!((not_finite(&sound), subnormal(&sound)), (found, 1));
+    }
+
+    #[test]
+    fn what_is_largest_is_found_in_its_row() {
+        let quiet = constant(0.5, 8);
+        assert_eq!(difference(&quiet, &quiet), Found { row: 0, what: 0.0 });
+        let mut wide = quiet.clone();
+        wide.push(vec![0.5; 8]);
+        let mut loud = wide.clone();
+        loud[2][7] = -2.0;
+        assert_eq!(difference(&wide, &loud), Found { row: 2, what: 2.5 });
+        assert_eq!(loudest(&loud), Found { row: 2, what: 2.0 });
+        assert_eq!(peak(&wide), 0.5);
     }
 }

@@ -122,6 +122,27 @@ fn each_mistake_is_found_by_its_check() {
 }
 
 #[test]
+fn extra_outputs_are_checked_as_well() {
+    let test = "extra_outputs_are_checked_as_well";
+    let Some(report) = checked(test, "outputs.clap", 60) else { return };
+    assert_eq!(failed(&report), [""; 0], "{report:#?}");
+    let found = &worst(&report, "builds").found;
+    assert!(found.ends_with("frames; with its 2 extra outputs"), "{found}");
+    for check in ["blocks", "parameters", "input", "reset", "state"] {
+        assert_eq!(worst(&report, check).level, Level::Ok, "{report:#?}");
+    }
+    let report = checked(test, "outputs-kicks.clap", 60).unwrap();
+    let found = &worst(&report, "blocks").found;
+    assert_eq!(found, "frame 0 of the output 'Kick' is no finite number");
+    let found = &worst(&report, "parameters").found;
+    assert!(found.starts_with("the output 'Kick' is no finite number with"), "{found}");
+    let report = checked(test, "outputs-counts.clap", 60).unwrap();
+    assert_eq!(worst(&report, "blocks").level, Level::Warning, "{report:#?}");
+    let found = &worst(&report, "blocks").found;
+    assert!(found.starts_with("the output 'Click' depends on the block length"), "{found}");
+}
+
+#[test]
 fn plug_ins_of_the_system_are_checked() {
     let test = "plug_ins_of_the_system_are_checked";
     let Some(mda) = bundle(test, "mda.lv2") else { return };
