@@ -26,7 +26,7 @@ pub use state::{Entry, State};
 const SEQUENCE_BYTES: usize = 64 * 1024;
 
 /// What Hocket offers: the features that a plug-in may require.
-const OFFERED: [&str; 13] = [
+const OFFERED: [&str; 14] = [
     "http://lv2plug.in/ns/ext/urid#map",
     "http://lv2plug.in/ns/ext/urid#unmap",
     "http://lv2plug.in/ns/ext/options#options",
@@ -36,6 +36,7 @@ const OFFERED: [&str; 13] = [
     "http://lv2plug.in/ns/ext/state#mapPath",
     "http://lv2plug.in/ns/ext/state#freePath",
     "http://lv2plug.in/ns/ext/state#threadSafeRestore",
+    "http://lv2plug.in/ns/ext/state#loadDefaultState",
     "http://lv2plug.in/ns/lv2core#hardRTCapable",
     // Hocket gives every plug-in rows of its own.
     "http://lv2plug.in/ns/lv2core#inPlaceBroken",

@@ -28,6 +28,8 @@ const MOST_LATENCY_FRAMES: f32 = 10_000_000.0;
 const ROOM: WorkRoom = WorkRoom { messages: 64, bytes: 16 * 1024 + 8, outlives_reset: true };
 /// A plug-in that requires this feature gets its blocks whole.
 const WHOLE_BLOCKS: &str = "http://lv2plug.in/ns/ext/buf-size#coarseBlockLength";
+/// One that requires this feature is nothing without the state that its data describe.
+const DEFAULT_STATE: &str = "http://lv2plug.in/ns/ext/state#loadDefaultState";
 
 /// What is needed to make instances of a plug-in.
 pub struct Plan {
@@ -36,6 +38,8 @@ pub struct Plan {
     rate_hz: u32,
     pub ports: Ports,
     whole_blocks: bool,
+    /// With which it begins where no other one is given.
+    default_state: Option<State>,
 }
 
 impl Plan {
@@ -44,8 +48,16 @@ impl Plan {
     pub fn new(bundle: Bundle, uri: &str, rate_hz: u32) -> Result<Plan, String> {
         let ports = Ports::of(&bundle.ports(uri))?;
         let required = bundle.required_features(uri);
-        let whole_blocks = required.iter().any(|feature| feature == WHOLE_BLOCKS);
-        Ok(Plan { bundle, uri: uri.into(), rate_hz, ports, whole_blocks })
+        let requires = |wanted: &str| required.iter().any(|feature| feature == wanted);
+        let default_state = match requires(DEFAULT_STATE) {
+            false => None,
+            true => match bundle.default_state(uri) {
+                Some(entries) => Some(State { entries }),
+                None => return Err("its default state cannot be read".into()),
+            },
+        };
+        let whole_blocks = requires(WHOLE_BLOCKS);
+        Ok(Plan { bundle, uri: uri.into(), rate_hz, ports, whole_blocks, default_state })
     }
 
     /// The default of each parameter.
@@ -65,6 +77,7 @@ impl Plan {
     }
 
     fn instance(&self, values: &[f32], state: Option<&State>) -> Result<Instance, String> {
+        let state = state.or(self.default_state.as_ref());
         let wired = (self.ports.wires.as_slice(), self.ports.memory(values));
         Instance::new(&self.bundle, &self.uri, self.rate_hz, wired, state)
     }

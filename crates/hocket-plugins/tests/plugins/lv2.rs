@@ -4,10 +4,10 @@ use hocket_dsp::host::{
     BackgroundWork, Host, MainRequests, MainSide, WorkRefused, WorkRequests, WorkRoom,
 };
 use hocket_dsp::{Block, Change, StereoMut, TimedChange};
-use hocket_plugins::lv2::{build, describe, plugins};
+use hocket_plugins::lv2::{Entry, State, build, describe, plugins};
 use hocket_time::{Event, EventBuffer, EventKind, Note, Pushed, Source};
 
-use crate::common::{bits, bundle, noise, played};
+use crate::common::{bits, bundle, compiled, noise, played};
 
 const OVERDRIVE: &str = "http://drobilla.net/plugins/mda/Overdrive";
 const CUTS: [&[usize]; 4] = [&[64], &[1, 7, 300], &[1024], &[9000]];
@@ -52,6 +52,50 @@ fn a_mono_plug_in_plays_each_side_alone() {
     for (made, sound) in made.iter().flatten().zip(sound.iter().flatten()) {
         assert!((made - sound * gain).abs() < 1e-6);
     }
+}
+
+/// Its data name the sound file that it plays.
+#[test]
+fn a_sampler_starts_with_the_state_that_its_data_describe() {
+    let test = "a_sampler_starts_with_the_state_that_its_data_describe";
+    let Some(sampler) = bundle(test, "eg-sampler.lv2") else { return };
+    let uri = "http://lv2plug.in/plugins/eg-sampler";
+    let found = describe(&sampler, uri).unwrap();
+    assert!(found.events && found.state && found.refusal.is_none(), "{found:?}");
+    let mut processor = build(&sampler, uri, &[], 48_000, None).unwrap();
+    let (mut left, mut right) = (vec![0.0; 4_000], vec![0.0; 4_000]);
+    let mut events = EventBuffer::new(8, 0);
+    let _ = events.push(Event::new(10, Source::LIVE, EventKind::Note(Note::on(-1, 0, 60, 0.8))));
+    let mut block = Block::new(StereoMut { left: &mut left, right: &mut right });
+    block.events_in = Some(&events);
+    processor.process(&mut block);
+    assert!(left.iter().any(|sample| sample.abs() > 0.01), "it plays a click");
+    assert_eq!(left, right);
+}
+
+/// The tests' own plug-in puts out the level of its state, and its data say 0.25. At a level of 0 it saves nothing, and it
+/// refuses a state without a level.
+#[test]
+fn a_default_state_stands_where_no_other_is_given_and_an_empty_one_is_none() {
+    let test = "a_default_state_stands_where_no_other_is_given_and_an_empty_one_is_none";
+    let Some((_folder, bundle)) = compiled(test, "state") else { return };
+    let uri = "urn:hocket:test:state";
+    let found = describe(&bundle, uri).unwrap();
+    assert!(found.state && found.refusal.is_none(), "{found:?}");
+    let level = |state: Option<&[u8]>| {
+        let mut processor = build(&bundle, uri, &[], 48_000, state).unwrap();
+        let silence = [vec![0.0; 64], vec![0.0; 64]];
+        played(&mut *processor, &silence, &[64], &[])[0][63]
+    };
+    assert_eq!(level(None), 0.25);
+    let mut host = TestHost::default();
+    let mut processor = build(&bundle, uri, &[], 48_000, None).unwrap();
+    processor.join(&mut host);
+    let saved = State::from_bytes(&host.side.unwrap().save().unwrap()).unwrap();
+    let [entry] = saved.entries.as_slice() else { panic!("{saved:?}") };
+    let half = Entry { value: 0.5_f32.to_ne_bytes().to_vec(), ..entry.clone() };
+    assert_eq!(level(Some(&State { entries: vec![half] }.to_bytes())), 0.5);
+    assert_eq!(level(Some(&State::default().to_bytes())), 0.0);
 }
 
 #[test]
@@ -140,10 +184,6 @@ fn what_hocket_cannot_run_is_refused_with_the_reason() {
     let test = "what_hocket_cannot_run_is_refused_with_the_reason";
     if let Some(why) = refusal(test, "eg-params.lv2") {
         assert_eq!(why, "it has no audio output");
-    }
-    if let Some(why) = refusal(test, "eg-sampler.lv2") {
-        let feature = "http://lv2plug.in/ns/ext/state#loadDefaultState";
-        assert_eq!(why, format!("it requires the feature {feature}, which Hocket does not offer"));
     }
     // Debian's library of this one lacks another library.
     if let Some(why) = refusal(test, "mbeq-swh.lv2") {

@@ -166,7 +166,8 @@ impl Instance {
         let shared =
             Shared { made, number, context, features, worker, state: state_of, saving, calls };
         shared.connect(wires, &memory);
-        if let Some(state) = state {
+        // Some plug-ins save nothing while there is nothing to keep, and refuse that.
+        if let Some(state) = state.filter(|state| !state.entries.is_empty()) {
             shared.restore(state)?;
         }
         shared.activate();

@@ -10,7 +10,7 @@ use super::super::abi::{
     self, Descriptor, Feature, Handle, LilvInstance, Retrieve, StateInterface, Urid, UridMap,
 };
 use super::super::urid::{uri_of, urid};
-use super::{Bundle, Locked, lock};
+use super::{Bundle, Locked, Node, lock};
 use crate::lv2::state::Entry;
 
 /// A preset and what it is called.
@@ -67,8 +67,23 @@ impl Bundle {
 
     /// What a preset sets; `None` where lilv cannot read it.
     pub fn preset(&self, uri: &str) -> Option<PresetFacts> {
-        let (locked, lilv) = (lock(), self.functions);
+        let locked = lock();
         let preset = self.uri(&CString::new(uri).ok()?, &locked);
+        // SAFETY: Types, One lilv.
+        unsafe { (self.functions.load_resource)(self.world(), preset.node) };
+        self.facts(&preset, &locked)
+    }
+
+    /// The state with which a plug-in begins, which stands beside its ports; `None` where lilv cannot read it. lilv has read
+    /// the plug-in's data by now: `ports` came before.
+    pub fn default_state(&self, uri: &str) -> Option<Vec<Entry>> {
+        let locked = lock();
+        let plugin = self.uri(&CString::new(uri).ok()?, &locked);
+        self.facts(&plugin, &locked).map(|facts| facts.entries)
+    }
+
+    fn facts(&self, preset: &Node, _: &Locked) -> Option<PresetFacts> {
+        let lilv = self.functions;
         let mut gathered = Gathered::default();
         let gathered_at: *mut c_void = (&raw mut gathered).cast();
         let map = UridMap { handle: gathered_at, map: note_key };
@@ -88,7 +103,6 @@ impl Bundle {
         // SAFETY: Types, One lilv. The map, the stand-in and what they point to outlive the state, which is freed here. lilv
         // uses of an instance only its descriptor and its handle (Types).
         unsafe {
-            (lilv.load_resource)(self.world(), preset.node);
             let state = (lilv.state_of)(self.world(), &raw const map, preset.node);
             if state.is_null() {
                 return None;
@@ -106,7 +120,7 @@ unsafe extern "C" fn note_key(gathered: *mut c_void, uri: *const c_char) -> Urid
     if uri.is_null() {
         return 0;
     }
-    // SAFETY: Types: lilv passes a text that ends with NUL, and what `Bundle::preset` gave it.
+    // SAFETY: Types: lilv passes a text that ends with NUL, and what `Bundle::facts` gave it.
     let (uri, gathered) = unsafe { (CStr::from_ptr(uri), &mut *gathered.cast::<Gathered>()) };
     let number = urid(uri);
     gathered.keys.push(number);
@@ -123,7 +137,7 @@ unsafe extern "C" fn set_port(
     if symbol.is_null() || value.is_null() {
         return;
     }
-    // SAFETY: Types: lilv passes a text, a value of so many bytes, and what `Bundle::preset` gave it.
+    // SAFETY: Types: lilv passes a text, a value of so many bytes, and what `Bundle::facts` gave it.
     let (symbol, value, gathered) = unsafe {
         let value = std::slice::from_raw_parts(value.cast::<u8>(), bytes as usize);
         (CStr::from_ptr(symbol), value, &mut *gathered.cast::<Gathered>())
@@ -165,7 +179,7 @@ unsafe extern "C" fn gather(
     _: u32,
     _: *const *const Feature,
 ) -> u32 {
-    // SAFETY: Types: the handle is what `Bundle::preset` put into the stand-in. `retrieve` looks into lilv's state alone.
+    // SAFETY: Types: the handle is what `Bundle::facts` put into the stand-in. `retrieve` looks into lilv's state alone.
     let Gathered { keys, facts } = unsafe { &mut *gathered.cast::<Gathered>() };
     keys.sort_unstable();
     keys.dedup();
