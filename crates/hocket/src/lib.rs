@@ -31,6 +31,7 @@ pub mod tune;
 pub mod profile;
 pub mod generate;
 mod files;
+mod stem_files;
 mod keep;
 mod pipe;
 mod written;

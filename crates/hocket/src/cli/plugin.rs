@@ -79,9 +79,11 @@ Examples:
   hocket plugin render lv2:http://drobilla.net/plugins/mda/Overdrive -i in.wav -o out.wav --set drive=0.5
   hocket plugin render lv2:http://drobilla.net/plugins/mda/Leslie -i in.wav -o out.wav --preset Fast
   hocket plugin render lv2:http://drobilla.net/plugins/mda/EPiano -i song.mid -o out.wav
+  hocket plugin render clap:org.example.drums -i beat.mid -o kit.wav --stems kit
 
 The plug-in runs as in a session. With a latency, the output begins that much later. An audio file of one channel plays on
-both sides. Of a MIDI file (.mid), the plug-in gets the notes and controllers of all channels.")]
+both sides. Of a MIDI file (.mid), the plug-in gets the notes and controllers of all channels. --output has the plug-in's
+first output.")]
 pub struct RunArgs {
     /// lv2:URI, clap:ID or vst3:ID, as `hocket plugin list` prints it.
     #[arg(value_name = "KIND")]
@@ -92,6 +94,9 @@ pub struct RunArgs {
     /// The audio file to write: .wav or .flac. `-` writes WAV to standard output.
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
+    /// Also writes each extra output, such as the snare of a drum sampler, to a file in this folder. A new folder is made.
+    #[arg(long, value_name = "DIR")]
+    pub stems: Option<PathBuf>,
     /// How it starts.
     #[command(flatten)]
     pub start: StartArgs,

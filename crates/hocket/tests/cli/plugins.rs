@@ -791,6 +791,55 @@ fn extra_outputs_of_a_plug_in_are_silent_where_it_is_bypassed_or_fails() {
     assert!(told.contains("crashed (signal 11)") && told.contains("bypassed"), "{told}");
 }
 
+/// The plug-ins have the extra outputs `Kick`, which is the first output upside down, and `Click`, the sum of its sides.
+#[test]
+fn plugin_render_writes_extra_outputs_as_stems() {
+    let test = "plugin_render_writes_extra_outputs_as_stems";
+    let machines = [
+        Machine::with_test_clap(test, "outputs").map(|machine| (machine, GAIN)),
+        Machine::with_outputs_lv2(test).map(|machine| (machine, OUTPUTS)),
+    ];
+    let sound = example("audio/drum_snare_hard.flac").display().to_string();
+    for (machine, kind) in machines.into_iter().flatten() {
+        let (output, kit) = (machine.file("out.wav"), machine.file("kit"));
+        let args = ["plugin", "render", kind, "-i", &sound, "-o", &output, "--format", "32f"];
+        let rendered = |more: &[&str]| {
+            let ran = machine.run(&[&args[..], more].concat());
+            assert_eq!(ran.code, Some(0), "{}", ran.err);
+            (std::fs::read(&output).unwrap(), ran.err)
+        };
+        let (first, told) = rendered(&[]);
+        let words = "this is the first output alone; --stems DIR also writes 'Kick' and 'Click'";
+        assert!(told.contains(words), "{told}");
+        for frames in ["1024", "100"] {
+            let (again, told) = rendered(&["--stems", &kit, "--frames", frames]);
+            assert!(again == first, "{kind} {frames}");
+            assert!(told.contains("wrote 2 stems to ") && !told.contains("alone"), "{told}");
+            let rows = |file: String| hocket_media::decode(Path::new(&file)).unwrap().channels;
+            let main = rows(output.clone());
+            let [kick, click] = ["Kick", "Click"].map(|name| rows(format!("{kit}/{name}.wav")));
+            assert!(main[0].iter().any(|sample| sample.abs() > 0.1));
+            for (frame, (left, right)) in main[0].iter().zip(&main[1]).enumerate() {
+                assert_eq!([kick[0][frame], kick[1][frame]], [-left, -right], "frame {frame}");
+                assert_eq!([click[0][frame], click[1][frame]], [left + right; 2], "{frame}");
+            }
+        }
+    }
+}
+
+#[test]
+fn stems_of_a_plug_in_without_extra_outputs_are_refused_and_nothing_is_written() {
+    let test = "stems_of_a_plug_in_without_extra_outputs_are_refused_and_nothing_is_written";
+    let Some(machine) = Machine::with_test_clap(test, "plain") else { return };
+    let (output, kit) = (machine.file("out.wav"), machine.file("kit"));
+    let sound = example("audio/drum_snare_hard.flac").display().to_string();
+    let ran =
+        machine.run(&["plugin", "render", GAIN, "-i", &sound, "-o", &output, "--stems", &kit]);
+    let words = "has no extra outputs; leave --stems out";
+    assert!(ran.code == Some(2) && ran.err.contains(words), "{}", ran.err);
+    assert!(!Path::new(&output).exists() && !Path::new(&kit).exists());
+}
+
 #[test]
 fn an_extra_output_that_no_plug_in_has_is_refused_with_those_that_there_are() {
     let test = "an_extra_output_that_no_plug_in_has_is_refused_with_those_that_there_are";

@@ -46,6 +46,10 @@ const SKIPPED: &[(&str, &str)] = &[
         "hocket plugin save clap:org.example.synth",
         "the plug-in is made up; tests/cli/plugins.rs saves the state of the tests' own",
     ),
+    (
+        "hocket plugin render clap:org.example.drums",
+        "the plug-in is made up; tests/cli/plugins.rs renders stems of the tests' own",
+    ),
     ("hocket report --serve", "it serves until Ctrl-C; tests/cli/site.rs serves one and asks it"),
     (
         "hocket lab run tuning --system-wide",
