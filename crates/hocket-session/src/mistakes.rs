@@ -7,13 +7,15 @@ use crate::Span;
 use crate::error::SessionError;
 use crate::source::Source;
 
-/// More than anybody corrects before the next look.
+/// How many mistakes are kept.
 const MOST: usize = 100;
+/// How many are shown: more than anybody corrects before the next look, and about two screens.
+const SHOWN: usize = 20;
 
 /// Everything that is wrong with a session file, in the order of its lines; at least one mistake.
 ///
-/// `Display` gives the messages of all mistakes with an empty line between them. At most a hundred are kept;
-/// the others are counted.
+/// `Display` gives the messages of the first twenty mistakes with an empty line between them, and says how many more there
+/// are. At most a hundred are kept; the others are counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionErrors {
     kept: Vec<SessionError>,
@@ -33,10 +35,14 @@ impl SessionErrors {
 
     /// The message of `Display`, in colour where `color`: for a terminal.
     pub fn render(&self, color: bool) -> String {
-        let mut messages: Vec<String> = self.iter().map(|error| error.render(color)).collect();
-        if self.more > 0 {
-            messages
-                .push(format!("{} more mistakes are not shown; correct these first", self.more));
+        let shown = self.iter().take(SHOWN);
+        let mut messages: Vec<String> = shown.map(|error| error.render(color)).collect();
+        match self.count() - messages.len() {
+            0 => {}
+            1 => messages.push("1 more mistake is not shown; correct these first".into()),
+            more => {
+                messages.push(format!("{more} more mistakes are not shown; correct these first"));
+            }
         }
         messages.join("\n\n")
     }

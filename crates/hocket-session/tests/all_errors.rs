@@ -140,15 +140,21 @@ fn text_that_is_not_toml_gives_one_mistake_per_line() {
 }
 
 #[test]
-fn a_hundred_are_shown_and_all_are_counted() {
+fn twenty_are_shown_a_hundred_are_kept_and_all_are_counted() {
     let strip = |n: usize| format!("[[group]]\nname = \"{n}\"\npan = 2\n");
     let groups: String = (0..250).map(strip).collect();
-    let text = format!("[[track]]\nname = \"a\"\n[[track.clip]]\nfile = \"audio/a.wav\"\n{groups}");
-    let errors = errors(&text);
-    assert_eq!((errors.count(), errors.iter().count()), (250, 100));
-    assert!(
-        errors.to_string().ends_with("\n\n150 more mistakes are not shown; correct these first")
-    );
+    let track = "[[track]]\nname = \"a\"\n[[track.clip]]\nfile = \"audio/a.wav\"\n";
+    let many = errors(&format!("{track}{groups}"));
+    assert_eq!((many.count(), many.iter().count()), (250, 100));
+    let told = many.to_string();
+    assert_eq!(told.matches("= remedy: ").count(), 20, "{told}");
+    assert!(told.ends_with("\n\n230 more mistakes are not shown; correct these first"), "{told}");
+    let told = |count: usize| {
+        let groups: String = (0..count).map(strip).collect();
+        errors(&format!("{track}{groups}")).to_string()
+    };
+    assert!(told(21).ends_with("\n\n1 more mistake is not shown; correct these first"));
+    assert!(!told(20).contains("more mistake"));
 }
 
 #[test]
