@@ -213,7 +213,7 @@ pub const CRATES: &[CrateRule] = &[
         name: "hocket-devices",
         workspace: &["hocket-engine", "hocket-machine"],
         workspace_dev: &["hocket-plan"],
-        external: External::Only(&[always("libloading"), always("thiserror")]),
+        external: External::Only(&[always("libloading"), always("rubato"), always("thiserror")]),
         serde: false,
         std_banned: &[FILES, NET],
         because: "a device asks an engine for blocks and knows no session, file or lab",
