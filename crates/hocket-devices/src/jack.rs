@@ -32,8 +32,10 @@ use std::sync::{Arc, Mutex, TryLockError};
 use std::time::{Duration, Instant};
 
 use hocket_engine::time::TempoMap;
-use hocket_engine::{Control, Engine, FollowReport, Following, ThreadReport};
+use hocket_engine::{Control, Engine, FollowReport, Following, Settings, ThreadReport};
 use hocket_machine::clock::monotonic_ns;
+
+use converter::{Converter, LONGEST_CYCLE};
 
 use crate::wiring;
 pub use crate::wiring::Connect;
@@ -533,21 +535,29 @@ impl<O: BlockObserver> Jack<O> {
     /// Has the player convert between the engine's rate and the server's new one. While the player is out, the server's
     /// thread plays silence.
     fn follow_rate(&self, blocks: &mut Blocks) -> Result<(), String> {
-        let now = self.rate_hz();
-        if now == blocks.server_hz {
+        let (now, frames) = (self.rate_hz(), self.client.buffer_size() as usize);
+        let is_too_long = now != blocks.engine_hz && frames > LONGEST_CYCLE;
+        if now == blocks.server_hz && !is_too_long {
             return Ok(());
         }
-        let refused = || self.other_rate(blocks.engine_hz).unwrap_or_default();
-        if self.counts_server_frames() {
+        let refused = || {
+            let engine_hz = blocks.engine_hz;
+            format!(
+                "the JACK server now runs at {now} Hz, and the session was prepared for {engine_hz} Hz; play again"
+            )
+        };
+        if self.counts_server_frames() || is_too_long {
             return Err(refused());
         }
+        // Its tables take some milliseconds, so they are made while the engine plays.
+        let converter = match now == blocks.engine_hz {
+            true => None,
+            false => Some(Converter::new(blocks.engine_hz, now, blocks.rows).ok_or_else(refused)?),
+        };
         let hangs = || "the JACK server's thread hangs inside the engine".to_owned();
         let mut player = self.slot.exchange(None).flatten().ok_or_else(hangs)?;
-        let is_possible = player.follow_rate(now);
+        player.follow_rate(now, converter);
         self.slot.exchange(Some(player)).ok_or_else(hangs)?;
-        if !is_possible {
-            return Err(refused());
-        }
         blocks.server_hz = now;
         Ok(())
     }
@@ -582,21 +592,26 @@ struct Blocks {
     control: Control,
     engine_hz: u32,
     server_hz: u32,
+    /// How many rows the engine puts out and takes in.
+    rows: [usize; 2],
     /// The most frames that server or engine have had in a block, at the engine's rate.
     largest: u32,
 }
 
 impl Blocks {
-    fn of(engine: &Engine, now: Format) -> Blocks {
+    fn of(engine: &Engine, now: Format, inputs: usize) -> Blocks {
         let largest = now.frames.max(engine.largest_block() as u32);
         let rate_hz = engine.settings().rate_hz;
-        Blocks { control: engine.control(), engine_hz: rate_hz, server_hz: rate_hz, largest }
+        let outputs =
+            (0..).map_while(|number| engine.output_rows(number, 0)).map(|rows| rows.len());
+        let rows = [outputs.sum(), inputs];
+        Blocks { control: engine.control(), engine_hz: rate_hz, server_hz: rate_hz, rows, largest }
     }
 
     /// The server now has blocks of so many frames. Longer ones than ever before are to be one block of the engine, too.
     /// Where that is refused, each stays several blocks, as it is until then.
     fn follow(&mut self, frames: u32) {
-        let frames = self.at_engine_rate(frames);
+        let frames = self.at_engine_rate(frames).min(*Settings::FRAMES.end());
         if frames > self.largest {
             self.largest = frames;
             let _ = self.control.set_largest_block(frames);
@@ -704,7 +719,8 @@ impl<O: BlockObserver> Device<O> for Jack<O> {
         if let Some(why) = self.other_rate(rate_hz) {
             return Err(JackError::Ended(why).into());
         }
-        let blocks = Blocks::of(&engine, self.now());
+        let inputs = self.inputs.channels.iter().sum();
+        let blocks = Blocks::of(&engine, self.now(), inputs);
         self.client.events().thread().into_iter().for_each(|leader| observer.led_by(leader));
         let following = engine.follow_leader().map_err(|why| JackError::Follow(why.to_string()))?;
         let done = Arc::new(AtomicBool::new(false));

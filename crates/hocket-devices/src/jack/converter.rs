@@ -10,6 +10,7 @@ use rubato::{
 };
 
 use hocket_engine::rows;
+use hocket_machine::float_mode::FlushDenormals;
 
 /// Taps at the lower of the two rates: flat to 0.8 of its Nyquist frequency, and half of them on the way.
 const TAPS: usize = 128;
@@ -17,10 +18,8 @@ const WINDOW: WindowFunction = WindowFunction::BlackmanHarris2;
 /// Filter phases: one for each position that occurs, or else so many, and interpolation between them.
 const MOST_EXACT_PHASES: usize = 1_024;
 const PHASES: usize = 256;
-/// The longest cycle, in frames: the longest of PipeWire's.
-const LONGEST_CYCLE: usize = 8_192;
-/// Silence before the first input, in frames. The counts of both ways differ by a frame or two.
-const AHEAD: usize = 16;
+/// The longest cycle, in frames: PipeWire's usual limit.
+pub(super) const LONGEST_CYCLE: usize = 8_192;
 
 type Rows = Vec<Vec<f32>>;
 
@@ -53,8 +52,9 @@ impl OneWay {
         Some(OneWay { by, from: silence(rows, from), to: silence(rows, to) })
     }
 
-    /// Converts what is in `from`, of which it takes [`Resampler::input_frames_next`] frames. Returns how many are in `to`.
+    /// Converts what is in `from`, without denormals, of which it takes [`Resampler::input_frames_next`] frames. Returns how many are in `to`.
     fn convert(&mut self) -> usize {
+        let _float_mode = FlushDenormals::enter();
         let rows = self.from.len();
         let (frames, room) = (self.from[0].len(), self.to[0].len());
         let from = SequentialSliceOfVecs::new(&self.from, rows, frames);
@@ -96,14 +96,18 @@ impl Converter {
             0 => None,
             rows => Some(OneWay::new(server_hz, engine_hz, rows, FixedAsync::Input)?),
         };
-        let room = inputs.as_ref().map_or(0, |inputs| 2 * inputs.to[0].len() + AHEAD);
+        let ahead = ahead(engine_hz, server_hz);
+        let room = inputs.as_ref().map_or(0, |inputs| 2 * inputs.to[0].len() + ahead);
         let queue = silence(inputs.as_ref().map_or(0, |inputs| inputs.from.len()), room);
-        Some(Converter { outputs, inputs, queue, waiting: AHEAD, cycle: 0, wanted: 0 })
+        Some(Converter { outputs, inputs, queue, waiting: ahead, cycle: 0, wanted: 0 })
     }
 
     /// Begins a cycle of the server of so many frames. Returns how many frames the engine is to play in it; `None`: the cycle
-    /// is longer than any.
+    /// has no frame, or is longer than any.
     pub(super) fn begin(&mut self, cycle: usize) -> Option<usize> {
+        if cycle == 0 {
+            return None;
+        }
         if cycle != self.cycle {
             self.outputs.by.set_chunk_size(cycle).ok()?;
             if let Some(inputs) = &mut self.inputs {
@@ -156,8 +160,11 @@ impl Converter {
         }
     }
 
-    /// Converts what was put out. The engine has played all the frames that it was to.
-    pub(super) fn end(&mut self) {
+    /// Converts what was put out. What the engine has not played from this frame of its own on is silence.
+    pub(super) fn end(&mut self, played: usize) {
+        for row in &mut self.outputs.from {
+            row.get_mut(played..self.wanted).iter_mut().for_each(|rest| rows::fill(rest, 0.0));
+        }
         self.outputs.convert();
         let taken = self.wanted.min(self.waiting);
         for queue in &mut self.queue {
@@ -171,6 +178,12 @@ impl Converter {
         let row = self.outputs.to.get(row).and_then(|row| row.get(..self.cycle));
         row.unwrap_or(&[])
     }
+}
+
+/// Silence before the first input, in frames of the engine: each way rounds to whole frames, of which one of the server's may be
+/// several of the engine's.
+fn ahead(engine_hz: u32, server_hz: u32) -> usize {
+    2 * engine_hz.div_ceil(server_hz.max(1)) as usize + 4
 }
 
 fn greatest_divisor(a: u32, b: u32) -> u32 {
@@ -210,7 +223,7 @@ mod tests {
                 converter.put_out(0, from, &block);
                 converter.put_out(1, from, &block);
             }
-            converter.end();
+            converter.end(wanted);
             assert_eq!(converter.output(0), converter.output(1));
             assert_eq!(converter.output(0).len(), *cycle);
             of_server.extend_from_slice(converter.output(0));
@@ -248,21 +261,42 @@ mod tests {
 
     #[test]
     fn a_long_run_neither_lacks_input_nor_collects_it() {
-        let mut converter = Converter::new(48_000, 44_100, [1, 1]).unwrap();
-        for _ in 0..20_000 {
-            let wanted = converter.begin(128).unwrap();
-            converter.take_in();
-            assert!(converter.waiting >= wanted, "{} of {wanted}", converter.waiting);
-            converter.end();
-            assert!(converter.waiting <= 2 * AHEAD, "{}", converter.waiting);
+        for [engine_hz, server_hz] in
+            [[48_000, 44_100], [192_000, 8_000], [8_000, 192_000], [44_101, 96_000]]
+        {
+            let mut converter = Converter::new(engine_hz, server_hz, [1, 1]).unwrap();
+            let cycles = [128, 128, 128, 64, 1_023, 1, 7].into_iter().cycle().take(7_000);
+            for cycle in cycles {
+                let wanted = converter.begin(cycle).unwrap();
+                converter.take_in();
+                assert!(converter.waiting >= wanted, "{} of {wanted}", converter.waiting);
+                converter.end(wanted);
+                let most = 3 * ahead(engine_hz, server_hz);
+                assert!(converter.waiting <= most, "{} of {most}", converter.waiting);
+            }
         }
+    }
+
+    #[test]
+    fn what_is_not_played_is_silence() {
+        let mut converter = Converter::new(48_000, 44_100, [1, 0]).unwrap();
+        for _ in 0..4 {
+            let wanted = converter.begin(1_024).unwrap();
+            converter.put_out(0, 0, &vec![1.0; wanted]);
+            converter.end(wanted);
+        }
+        converter.begin(1_024).unwrap();
+        converter.end(0);
+        converter.begin(1_024).unwrap();
+        converter.end(0);
+        assert!(converter.output(0).iter().all(|sample| *sample == 0.0));
     }
 
     #[test]
     fn what_cannot_be_is_refused() {
         assert!(Converter::new(48_000, 0, [2, 0]).is_none());
         let mut converter = Converter::new(48_000, 44_100, [0, 0]).unwrap();
-        assert!(converter.begin(LONGEST_CYCLE + 1).is_none());
+        assert!(converter.begin(0).is_none() && converter.begin(LONGEST_CYCLE + 1).is_none());
         assert_eq!(converter.begin(441).map(|wanted| wanted.abs_diff(480) < 100), Some(true));
         assert_eq!(converter.frame(440), (440 * converter.wanted / 441) as u32);
         assert!(converter.input_mut(0).is_none());

@@ -66,22 +66,17 @@ impl<O: BlockObserver> Player<O> {
         }
     }
 
-    /// The server has another rate from the next cycle on. Whether these rates can be converted. Thread: control.
-    pub(super) fn follow_rate(&mut self, server_hz: u32) -> bool {
-        let engine_hz = self.engine.settings().rate_hz;
-        let outputs = (0..).map_while(|number| self.engine.output_rows(number, 0));
-        let rows = [outputs.map(|rows| rows.len()).sum(), self.inputs.channels.iter().sum()];
-        let converter = match server_hz == engine_hz {
-            true => None,
-            false => match Converter::new(engine_hz, server_hz, rows) {
-                Some(converter) => Some(converter),
-                None => return false,
-            },
-        };
-        (self.converter, self.rate_hz) = (converter, server_hz);
-        self.periods = Periods::new(server_hz, self.events.xruns());
+    /// From the next cycle on frames are converted, or not any more. Thread: control.
+    pub(super) fn follow_rate(&mut self, server_hz: u32, converter: Option<Converter>) {
+        self.converter = converter;
+        self.begin_rate(server_hz);
         self.observer.changed_rate(server_hz);
-        true
+    }
+
+    /// Cycles have this rate from now on. No allocation.
+    fn begin_rate(&mut self, server_hz: u32) {
+        self.rate_hz = server_hz;
+        self.periods = Periods::new(server_hz, self.events.xruns());
     }
 
     /// Whether those that follow the clock believe that the song plays.
@@ -108,6 +103,10 @@ impl<O: BlockObserver> Player<O> {
             return ports.silence_from(0);
         }
         let called_ns = monotonic_ns();
+        // The control thread sees it some cycles later, and their periods are to be right.
+        if let Some(now) = self.events.rate_hz().filter(|now| *now != self.rate_hz && *now > 0) {
+            self.begin_rate(now);
+        }
         if let Some(at) = cycle.transport {
             self.follow(at.frame.into(), at.state == TransportState::Rolling);
         }
@@ -144,10 +143,12 @@ impl<O: BlockObserver> Player<O> {
         }
         match &mut self.converter {
             None => ports.silence_from(from),
-            Some(_) if from < frames => ports.silence_from(0),
             Some(converter) => {
-                converter.end();
+                let begun_ns = monotonic_ns();
+                converter.end(from);
                 put_converted(converter, ports);
+                let took_ns = monotonic_ns().saturating_sub(begun_ns);
+                period.iter_mut().for_each(|period| period.duration_ns += took_ns);
             }
         }
         self.send_place(ports, place);

@@ -28,8 +28,8 @@ macro_rules! limits {
                 name: $name,
                 unit: "",
                 better: Better::Less,
-                definition: "How many disturbances were later than this limit. Wake-ups that are later one after another are one \
-                             disturbance; so is each pause of `watcher`.",
+                definition: "How many disturbances were later than this limit. Wake-ups that one stall delays are one disturbance: \
+                             each was due before the thread had the last one. So is each pause of `watcher`.",
             },)*
             Metric {
                 name: "late",
@@ -80,8 +80,8 @@ static ABOUT: About = About {
     method: "One thread sleeps up to instants that are planned 1.33 ms apart (64 frames at 48 kHz), pinned, in FIFO 50 or in the \
              ordinary class. It has its CPU for itself (rest) or shares it with a thread that computes in the ordinary class \
              (busy). `watcher` is a thread of the ordinary class that reads the clock without a pause, so it sees what is taken \
-             from a CPU that never sleeps. Counts of all turns are added up. Every wake-up that is late counts, and those that \
-             follow each other are one disturbance. After each wake-up the thread reads how long it has waited for its CPU. So a \
+             from a CPU that never sleeps. Counts of all turns are added up. Wake-ups that one stall delays are one \
+             disturbance. After each wake-up the thread reads how long it has waited for its CPU. So a \
              disturbance is somebody else's who ran there, or else it came from the timer, an interrupt or the host. `--time 8h` \
              watches for a night.",
     limits: "Bounds take disturbances as independent. Those that come in bursts happen less regularly than a bound allows for. A \
@@ -97,6 +97,8 @@ const WAKES: [u64; 2] = [150, 3_000];
 const FIFO: u8 = 50;
 /// From this limit on a disturbance gets a cause. A block of 64 frames that takes 4/5 of its period has so much room.
 const ROOM: usize = 2;
+/// Limits of sentences; the plot has all.
+const TOLD: [usize; 3] = [ROOM, 4, 7];
 const WATCHER: &str = "watcher";
 const HOUR_S: f64 = 3_600.0;
 /// Both ends of a 95 % interval, and the end of a bound.
@@ -265,15 +267,11 @@ impl Watched {
     }
 
     fn told(&self, variant: &str) -> Option<String> {
-        let by_limit = LIMITS.iter().zip(&self.disturbances).filter(|(_, count)| **count > 0);
-        let told = |((_, ns), count): (&(&str, u64), &u64)| {
-            format!("{} {} ({})", quantity(*ns as f64, "ns"), times(*count), self.at_most(*count))
+        let told = |at: usize| {
+            let (limit, seen) = (quantity(LIMITS[at].1 as f64, "ns"), self.disturbances[at]);
+            format!("{limit} {} ({})", times(seen), self.at_most(seen))
         };
-        let limits: Vec<String> = by_limit.map(told).collect();
-        let limits = match limits.is_empty() {
-            true => format!("never later than {}", quantity(LIMITS[0].1 as f64, "ns")),
-            false => format!("later than {}", limits.join(", ")),
-        };
+        let limits = format!("later than {}", TOLD.map(told).join(", "));
         let all = self.disturbances[ROOM];
         let cause = self.put_aside.filter(|_| all > 0).map_or(String::new(), |aside| {
             format!(
@@ -384,9 +382,11 @@ struct Tally {
     begun_ns: u64,
     watched_ns: u64,
     noted: u64,
-    /// Disturbances by limit, and whether one goes on.
+    /// Disturbances by limit.
     disturbances: Vec<u64>,
-    goes_on: Vec<bool>,
+    /// The last wake-up, and the latest one of its disturbance.
+    last_ns: u64,
+    worst_ns: u64,
     late: u64,
     put_aside: Option<u64>,
     longest_ns: u64,
@@ -399,7 +399,8 @@ impl Tally {
             watched_ns: 0,
             noted: 0,
             disturbances: vec![0; LIMITS.len()],
-            goes_on: vec![false; LIMITS.len()],
+            last_ns: 0,
+            worst_ns: 0,
             late: 0,
             put_aside: knows_causes.then_some(0),
             longest_ns: 0,
@@ -411,20 +412,24 @@ impl Tally {
         self.noted += 1;
         self.longest_ns = self.longest_ns.max(late_ns);
         self.late += u64::from(late_ns > LIMITS[ROOM].1);
-        for (at, (_, limit_ns)) in LIMITS.iter().enumerate() {
-            let is_late = late_ns > *limit_ns;
-            let went_on = std::mem::replace(&mut self.goes_on[at], is_late);
-            let begins = is_late && !went_on;
-            self.disturbances[at] += u64::from(begins);
-            let was_put_aside = waited_ns.is_some_and(|waited_ns| waited_ns > late_ns / 2);
-            if let Some(put_aside) = self.put_aside.as_mut().filter(|_| at == ROOM && begins) {
-                *put_aside += u64::from(was_put_aside);
-            }
+        if self.last_ns < PERIOD_NS {
+            // The last wake-up came before this one was due, so its stall has not delayed this one.
+            self.worst_ns = 0;
         }
+        let before_ns = self.worst_ns;
+        let is_first = |limit_ns: u64| late_ns > limit_ns && before_ns <= limit_ns;
+        for (count, (_, limit_ns)) in self.disturbances.iter_mut().zip(LIMITS) {
+            *count += u64::from(is_first(*limit_ns));
+        }
+        let was_put_aside = waited_ns.is_some_and(|waited_ns| waited_ns > late_ns / 2);
+        if let Some(put_aside) = &mut self.put_aside {
+            *put_aside += u64::from(is_first(LIMITS[ROOM].1) && was_put_aside);
+        }
+        (self.last_ns, self.worst_ns) = (late_ns, before_ns.max(late_ns));
     }
 
     fn disturbance_is_over(&mut self) {
-        self.goes_on.fill(false);
+        self.last_ns = 0;
     }
 
     fn end(mut self) -> Tally {
@@ -581,7 +586,10 @@ mod tests {
         assert!((rate.low.unwrap() - 3_877.0).abs() < 2.0, "{rate:?}");
         assert!((rate.high.unwrap() - 4_126.0).abs() < 2.0, "{rate:?}");
         let told = watched.told("fifo rest").unwrap();
-        assert!(told.starts_with("fifo rest, 1.0 hours: later than 50"), "{told}");
+        assert!(
+            told.starts_with("fifo rest, 1.0 hours: later than 250 µs never (at most 3 an hour)"),
+            "{told}"
+        );
     }
 
     #[test]

@@ -115,8 +115,8 @@ fn rate_line(device_hz: u32, rate_hz: u32) -> String {
     match device_hz == rate_hz {
         true => format!("the device runs at {rate_hz} Hz again, as the session"),
         false => format!(
-            "warning: the device now runs at {device_hz} Hz; the session stays at {rate_hz} Hz and is converted, with some 1.5 ms \
-             more on the way; play again to have it at {device_hz} Hz"
+            "warning: the device now runs at {device_hz} Hz; the session stays at {rate_hz} Hz and is converted; play again to \
+             have it at {device_hz} Hz"
         ),
     }
 }
