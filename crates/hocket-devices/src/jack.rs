@@ -519,11 +519,7 @@ impl<O: BlockObserver> Jack<O> {
     /// Why an engine of this rate cannot begin: the server has another one by now.
     fn other_rate(&self, rate_hz: u32) -> Option<String> {
         let now = self.rate_hz();
-        (now != rate_hz).then(|| {
-            format!(
-                "the JACK server now runs at {now} Hz, and the session was prepared for {rate_hz} Hz; play again"
-            )
-        })
+        (now != rate_hz).then(|| rates_differ(now, rate_hz))
     }
 
     /// Whether what comes from outside counts frames of the server: its transport, another song's place, a MIDI clock.
@@ -540,12 +536,7 @@ impl<O: BlockObserver> Jack<O> {
         if now == blocks.server_hz && !is_too_long {
             return Ok(());
         }
-        let refused = || {
-            let engine_hz = blocks.engine_hz;
-            format!(
-                "the JACK server now runs at {now} Hz, and the session was prepared for {engine_hz} Hz; play again"
-            )
-        };
+        let refused = || rates_differ(now, blocks.engine_hz);
         if self.counts_server_frames() || is_too_long {
             return Err(refused());
         }
@@ -628,6 +619,12 @@ impl Blocks {
         // The converter takes a frame more now and then.
         u32::try_from(whole + 1).unwrap_or(u32::MAX)
     }
+}
+
+fn rates_differ(now: u32, prepared: u32) -> String {
+    format!(
+        "the JACK server now runs at {now} Hz, and the session was prepared for {prepared} Hz; play again"
+    )
 }
 
 fn refused(status: i32, server: String) -> JackError {

@@ -1,6 +1,6 @@
 //! Observed threads that do a fixed amount of work while others keep CPUs busy.
 
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use hocket_kernels::{Biquads, Kernel};
@@ -139,6 +139,15 @@ pub(super) fn granted(class: Class) -> Result<Class, String> {
 
 /// Why a variant could not be measured where the system has taken one of its CPUs away since `host` was
 /// found, as a partition of another process does; `None` where it may still use all of them.
+/// Keeps the calling thread's CPU busy until the thread that is observed is done.
+pub(super) fn keep_busy(over: &AtomicBool) {
+    let mut x = 1u64;
+    // Relaxed: the flag publishes nothing.
+    while !over.load(Relaxed) {
+        x = std::hint::black_box(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
+    }
+}
+
 #[cfg(test)]
 pub(super) fn cpu_taken_away(cpus: &[u32]) -> Option<String> {
     let allowed = pin::current_affinity().ok()?;

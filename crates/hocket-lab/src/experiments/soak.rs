@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use hocket_machine::clock::{monotonic_ns, sleep_until_ns};
 
+use super::beside::keep_busy;
 use crate::harness::lateness::OpenLoop;
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
@@ -502,11 +503,7 @@ impl Waiting {
 
 /// Keeps a CPU busy until the thread that is watched is done.
 fn compute(over: &AtomicBool) -> Option<Tally> {
-    let mut x = 1u64;
-    // Relaxed: the flag publishes nothing.
-    while !over.load(Relaxed) {
-        x = std::hint::black_box(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
-    }
+    keep_busy(over);
     None
 }
 

@@ -11,6 +11,7 @@ use hocket_machine::changes::{Change, Keeper, Root};
 use hocket_machine::clock::sleep_until_ns;
 
 use self::toggle::{Held, Machine, Refusal, Toggle};
+use super::beside::keep_busy;
 use crate::harness::lateness::OpenLoop;
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
@@ -433,10 +434,7 @@ impl Setup {
 
 /// Keeps a CPU busy until the thread that is measured is done.
 fn compute(over: &AtomicBool) -> Result<Vec<f64>, String> {
-    let mut x = 1u64;
-    while !over.load(Relaxed) {
-        x = std::hint::black_box(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
-    }
+    keep_busy(over);
     Ok(Vec::new())
 }
 

@@ -7,6 +7,7 @@ use hocket_machine::class::Class;
 use hocket_machine::clock::{monotonic_ns, sleep_until_ns};
 use hocket_rt::{Signal, SpinCost, Strategy, Wait};
 
+use super::beside::keep_busy;
 use crate::harness::lateness::OpenLoop;
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
@@ -314,11 +315,7 @@ impl Setup {
             return team;
         }
         let compute = move || {
-            let mut x = 1u64;
-            // Relaxed: the flag publishes nothing.
-            while !over.load(Relaxed) {
-                x = std::hint::black_box(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
-            }
+            keep_busy(over);
             Vec::new()
         };
         team.with(Place::on(self.cpus[0]), compute)

@@ -74,7 +74,7 @@ impl Bundle {
         self.facts(&preset, &locked)
     }
 
-    /// The state with which a plug-in begins, which stands beside its ports; `None` where lilv cannot read it. lilv has read
+    /// The state that a plug-in's data give it to begin with; `None` where lilv cannot read it. lilv has read
     /// the plug-in's data by now: `ports` came before.
     pub fn default_state(&self, uri: &str) -> Option<Vec<Entry>> {
         let locked = lock();
