@@ -29,7 +29,7 @@ pub mod fleet;
 
 pub mod record;
 pub mod channels;
-pub mod stats;
+pub use hocket_stats as stats;
 pub mod numbers;
 mod table;
 mod lines;

@@ -247,8 +247,18 @@ pub const CRATES: &[CrateRule] = &[
         because: "it reads one kind of file and makes a processor of it, and knows no engine or session",
     },
     CrateRule {
+        name: "hocket-stats",
+        workspace: &[],
+        workspace_dev: &[],
+        external: External::Only(&[]),
+        serde: false,
+        std_banned: &[TIME, FILES, NET, SYSTEM],
+        because: "what samples show depends on the samples alone",
+    },
+    CrateRule {
         name: "hocket-lab",
         workspace: &[
+            "hocket-stats",
             "hocket-plan",
             "hocket-dsp",
             "hocket-kernels",

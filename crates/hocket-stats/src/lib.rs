@@ -12,6 +12,9 @@
 //!
 //! Limits: nothing here repairs a biased measurement, and an interval only covers what varied
 //! while it was measured.
+//!
+//! Everything here runs on control threads and knows neither clocks nor files.
+#![forbid(unsafe_code)]
 
 mod quantile;
 mod proportion;

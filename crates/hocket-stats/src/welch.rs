@@ -167,7 +167,7 @@ impl Group {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::Z_95;
+    use crate::Z_95;
 
     fn check(before: &[f64], after: &[f64], expected: Judgement) {
         let compared = Unpaired::of(before, after, 1).expect("both have starts");
