@@ -48,6 +48,7 @@ disks-streaming|3|cargo bench --locked --workspace --bench disks -- streaming --
 disks-opening|1|cargo bench --locked --workspace --bench disks -- opening --record
 disks-locate|2|cargo bench --locked --workspace --bench disks -- locate --record
 reads|3|comparison/reads/reads.py target --record
+walk|2|cargo bench --locked --workspace --bench walk -- --record
 render|6|comparison/render/render.py --record
 references|6|comparison/references/references.py ${HOCKET_SHARED:-../shared}/data/references --record
 cross-check|6|comparison/cross-check.sh --rounds 12 --record

@@ -54,7 +54,7 @@ OWN = {
     "hocket": [],
     "hocket, again": [],
     "hocket, lanes off": ["--lanes", "off"],
-    "hocket, blocks of 4096": ["--frames", "4096"],
+    "hocket, blocks of 8192": ["--frames", "8192"],
     "hocket, 1 worker": ["--workers", "1"],
     "hocket, files in memory": ["--disk-buffer", "0"],
 }
