@@ -11,9 +11,9 @@ use hocket_files::ScratchFolder;
 use hocket_kernels::system::{Operation, Ran, run_in_processes};
 
 use super::folder;
-use super::jobs::NO_SMT;
+use super::jobs::{NO_SMT, ONE_CORE};
 use super::kernel::company::Company;
-use super::words::then_and_now;
+use super::words::{by_company, then_and_now};
 use crate::harness::timed::calibrate;
 use crate::harness::{
     About, Axis, Bar, Better, Check, Design, Experiment, Fault, Historic, Host, Metric, NamedRatio,
@@ -102,8 +102,7 @@ impl Experiment for Aim9 {
             design.missing.push((Company::BothSeats.name().into(), NO_SMT.into()));
         }
         if Company::TwoCores.cpus(host).is_none() {
-            let why = "there is one usable core";
-            design.missing.push((Company::TwoCores.name().into(), why.into()));
+            design.missing.push((Company::TwoCores.name().into(), ONE_CORE.into()));
         }
         Ok(design.twinned())
     }
@@ -348,18 +347,8 @@ fn rates(results: &Results) -> Option<Plot> {
 }
 
 fn in_companies(results: &Results) -> Option<Plot> {
-    let bar = |contrast: crate::harness::ContrastResult| {
-        let estimate = contrast.estimate()?;
-        let (label, group) = contrast.candidate.split_once(' ')?;
-        Some(Bar { label: label.into(), estimate, group: group.into() })
-    };
-    let mut bars: Vec<Bar> = results.contrasts().into_iter().filter_map(bar).collect();
-    bars.sort_by(|a, b| a.group.cmp(&b.group));
-    (!bars.is_empty()).then(|| Plot::Bars {
-        title: "How many times the rate that one process has alone on a CPU".into(),
-        axis: Axis::linear("rate against alone", "times"),
-        bars,
-    })
+    let title = "How many times the rate that one process has alone on a CPU";
+    by_company(results, title, Axis::linear("rate against alone", "times"))
 }
 
 const SIEVE_2003: f64 = 60.0;

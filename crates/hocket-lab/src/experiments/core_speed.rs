@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::jobs::{Bench, Job, Load, NO_SMT};
+use super::jobs::{Bench, Job, Load, note_missing};
 use crate::harness::timed::{calibrate, per_op};
 use crate::harness::{
     About, Better, Contrast, ContrastResult, Design, Experiment, Host, Metric, NotMeasurable,
@@ -91,14 +91,8 @@ impl Experiment for CoreSpeed {
             let why = format!("a quick run takes {most} of {} seats", host.cpus.len());
             design.missing.push(("the other seats".into(), why));
         }
-        if host.sibling_pairs().is_empty() {
-            design.missing.push((Beside::BusySibling.name().into(), NO_SMT.into()));
-        }
-        if host.one_per_core().len() < 2 {
-            design
-                .missing
-                .push((Beside::BusyCore.name().into(), "there is one usable core".into()));
-        }
+        let missing = [Beside::BusySibling.name(), Beside::BusyCore.name()];
+        note_missing(&mut design, host, missing);
         Ok(design.twinned())
     }
 

@@ -8,7 +8,7 @@ use hocket_kernels::{Biquads, Correlation, Kernel};
 use hocket_machine::counters::{Work, WorkCounters};
 
 use crate::harness::turn_threads::{Place, TurnThreads};
-use crate::harness::{Check, Fault, Host};
+use crate::harness::{Check, Design, Fault, Host};
 
 /// A kernel with its load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -176,6 +176,19 @@ pub(super) fn shared_cores(host: &Host, most: usize) -> Vec<[u32; 2]> {
 /// Why there is nothing to say about SMT.
 pub(super) const NO_SMT: &str =
     "no two usable CPUs share a core; two threads on one CPU take turns, which is not SMT";
+
+/// Why there is nothing to say about two cores.
+pub(super) const ONE_CORE: &str = "there is one usable core";
+
+/// Notes what this machine lacks of what is called `siblings` and `cores` in a design.
+pub(super) fn note_missing(design: &mut Design, host: &Host, [siblings, cores]: [&str; 2]) {
+    if host.sibling_pairs().is_empty() {
+        design.missing.push((siblings.into(), NO_SMT.into()));
+    }
+    if host.one_per_core().len() < 2 {
+        design.missing.push((cores.into(), ONE_CORE.into()));
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -13,7 +13,7 @@ use std::time::Duration;
 use hocket_files::ScratchFolder;
 use hocket_kernels::system::{Operation, Ran, run_here, run_in_processes};
 
-use super::jobs::NO_SMT;
+use super::jobs::{NO_SMT, ONE_CORE};
 use crate::harness::timed::calibrate;
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
@@ -145,7 +145,7 @@ impl Experiment for Kernel {
             if company.cpus(host).is_none() {
                 let why = match company.relation() {
                     Some(Relation::Siblings) => NO_SMT,
-                    _ => "there is one usable core",
+                    _ => ONE_CORE,
                 };
                 note_missing(&mut design, company.name(), why.into());
             }

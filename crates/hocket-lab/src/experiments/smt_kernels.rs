@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hocket_machine::counters::WorkCounters;
 
-use super::jobs::{Bench, Done, Job, Load, NO_SMT, shared_cores};
+use super::jobs::{Bench, Done, Job, Load, note_missing, shared_cores};
 use super::words::then_and_now;
 use crate::harness::timed::{calibrate, per_op};
 use crate::harness::{
@@ -85,12 +85,7 @@ impl Experiment for SmtKernels {
             }
             add_pair(&mut design, job, &cores_of(host));
         }
-        if shared.is_empty() {
-            design.missing.push((BOTH_SEATS.into(), NO_SMT.into()));
-        }
-        if host.one_per_core().len() < 2 {
-            design.missing.push((TWO_CORES.into(), "there is one usable core".into()));
-        }
+        note_missing(&mut design, host, [BOTH_SEATS, TWO_CORES]);
         if let Err(why) = WorkCounters::open().and_then(|mut counters| counters.read()) {
             let what = "cycles-per-instruction and l1d-misses";
             design.missing.push((what.into(), why));

@@ -6,7 +6,7 @@ use hocket_files::ScratchFolder;
 
 use super::chat;
 use super::folder;
-use super::jobs::{NO_SMT, shared_cores};
+use super::jobs::{note_missing, shared_cores};
 use super::loads::{
     Chat, FileServer, Load, Mix, Mode, Sieves, TcpStream, Turn, USERS, probe_files, probe_lines,
 };
@@ -170,12 +170,7 @@ impl Experiment for SmtLoad {
             }
             add_pair(&mut design, kind, &cores_of(host));
         }
-        if shared.is_empty() {
-            design.missing.push((BOTH_SEATS.into(), NO_SMT.into()));
-        }
-        if host.one_per_core().len() < 2 {
-            design.missing.push((TWO_CORES.into(), "there is one usable core".into()));
-        }
+        note_missing(&mut design, host, [BOTH_SEATS, TWO_CORES]);
         Ok(design.twinned())
     }
 
@@ -433,6 +428,7 @@ static HISTORIC: [Historic; 2] = [
 
 #[cfg(test)]
 mod tests {
+    use super::super::jobs::NO_SMT;
     use super::*;
     use crate::harness::Check;
 

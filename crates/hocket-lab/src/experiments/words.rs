@@ -1,6 +1,6 @@
 //! Words and plots that several experiments share.
 
-use crate::harness::{Dumbbell, Plot, Relation, Results, Series};
+use crate::harness::{Axis, Bar, ContrastResult, Dumbbell, Plot, Relation, Results, Series};
 
 /// Where two threads are, as part of a sentence: `on one CPU`, `on two siblings`.
 pub(super) fn where_two_are(relation: Relation) -> &'static str {
@@ -24,6 +24,18 @@ pub(super) fn then_and_now(results: &Results, title: &str, unit: &str) -> Option
     let comparable = results.historic.iter().filter(same);
     let rows: Vec<_> = comparable.map(line).collect();
     (!rows.is_empty()).then(|| Plot::Dumbbell { title: title.into(), unit: unit.into(), rows })
+}
+
+/// The ratios of interest as bars, those of one company together; candidates are called `WHAT COMPANY`. `None` without any.
+pub(super) fn by_company(results: &Results, title: &str, axis: Axis) -> Option<Plot> {
+    let bar = |contrast: ContrastResult| {
+        let estimate = contrast.estimate()?;
+        let (label, group) = contrast.candidate.split_once(' ')?;
+        Some(Bar { label: label.into(), estimate, group: group.into() })
+    };
+    let mut bars: Vec<Bar> = results.contrasts().into_iter().filter_map(bar).collect();
+    bars.sort_by(|a, b| a.group.cmp(&b.group));
+    (!bars.is_empty()).then(|| Plot::Bars { title: title.into(), axis, bars })
 }
 
 /// One line: the medians of `metric` for the variants that stand at each x; absent ones are left out.

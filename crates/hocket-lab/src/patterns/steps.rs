@@ -61,29 +61,9 @@ Thread3: B P(600) SB SB P(400) SB P(400) SB P(400) SB P(400) SB P(400)
     pub fn first(&self, n: usize) -> StepPattern {
         StepPattern { threads: self.threads.iter().take(n.max(1)).cloned().collect() }
     }
-
-    /// Passes on the longest path: between two barriers the slowest thread counts.
-    pub fn longest_passes(&self) -> u64 {
-        let stages: Vec<Vec<u64>> = self.threads.iter().map(StepThread::stages).collect();
-        let longest = stages.iter().map(Vec::len).max().unwrap_or(0);
-        let slowest = |stage: usize| stages.iter().filter_map(|of| of.get(stage)).max();
-        (0..longest).filter_map(slowest).sum()
-    }
 }
 
 impl StepThread {
-    /// Passes between the barriers.
-    fn stages(&self) -> Vec<u64> {
-        let mut stages = vec![0];
-        for step in &self.steps {
-            match (step, stages.last_mut()) {
-                (Step::Process(passes), Some(last)) => *last += u64::from(*passes),
-                _ => stages.push(0),
-            }
-        }
-        stages
-    }
-
     fn barriers(&self) -> Vec<Step> {
         let is = |step: &&Step| !matches!(step, Step::Process(_));
         self.steps.iter().filter(is).copied().collect()
@@ -154,7 +134,6 @@ mod tests {
         assert_eq!(pattern.threads.len(), 4);
         assert!(pattern.threads.iter().all(|thread| thread.barriers().len() == 7));
         assert_eq!(pattern.threads[1].steps[3], Step::Process(150));
-        assert_eq!(pattern.longest_passes(), 600 + 200 + 5 * 400);
         assert_eq!(pattern.first(2).threads.len(), 2);
     }
 

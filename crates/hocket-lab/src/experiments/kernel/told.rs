@@ -6,7 +6,7 @@ use hocket_machine::topology::CacheType;
 use super::company::Company;
 use super::primitive::{FORWARD_KIB, MEMORY_KIB, Primitive, RINGS, STRIDES};
 use super::variant;
-use crate::experiments::words::series;
+use crate::experiments::words::{by_company, series};
 use crate::harness::{
     Axis, Bar, Historic, Host, NamedRatio, Nearest, Plot, Results, Sentence, Series, Size,
     ratios_sentence,
@@ -216,18 +216,8 @@ fn times(results: &Results) -> Option<Plot> {
 
 /// What company costs, where there is some.
 fn companies(results: &Results) -> Option<Plot> {
-    let bar = |contrast: crate::harness::ContrastResult| {
-        let estimate = contrast.estimate()?;
-        let (label, group) = contrast.candidate.split_once(' ')?;
-        Some(Bar { label: label.into(), estimate, group: group.into() })
-    };
-    let mut bars: Vec<Bar> = results.contrasts().into_iter().filter_map(bar).collect();
-    bars.sort_by(|a, b| a.group.cmp(&b.group));
-    (!bars.is_empty()).then(|| Plot::Bars {
-        title: "How many times as long it takes in company as alone".into(),
-        axis: Axis::log("time against alone", "times"),
-        bars,
-    })
+    let title = "How many times as long it takes in company as alone";
+    by_company(results, title, Axis::log("time against alone", "times"))
 }
 
 /// A line of `metric` alone, over what `at` says of each primitive.
