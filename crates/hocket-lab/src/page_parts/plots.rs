@@ -27,8 +27,8 @@ pub(crate) use heat::css as heat_css;
 pub(crate) use ridges::{Ridge, drawn as ridges};
 pub(crate) use timeline::{Stretch, Timeline};
 
-use crate::harness::{Bar, Estimate, Plot, Series};
-use crate::numbers::round;
+use crate::harness::{Axis, Bar, Estimate, Plot, Series};
+use crate::numbers::{DATE, placed, printed, round};
 use crate::table::Table;
 use ink::{Drawing, KINDS, px, shape};
 
@@ -99,7 +99,7 @@ pub(crate) fn drawn(plot: &Plot) -> Option<Drawn> {
         }
         Plot::Lines { title, x, y, series, marks } => match only_place(series) {
             Some(at) => {
-                let title = format!("{title}: {} {}", round(at), x.title);
+                let title = format!("{title}: {}", place_told(at, x));
                 bars::drawn(&title, y, &points(series))
             }
             None => lines::drawn(title, x, y, series, marks),
@@ -118,6 +118,16 @@ pub(crate) fn only_place(series: &[Series]) -> Option<f64> {
     let mut places = series.iter().flat_map(|one| one.points.iter().map(|point| point.0));
     let first = places.next().filter(|place| place.is_finite())?;
     places.all(|place| place == first).then_some(first)
+}
+
+/// `block length 128 frames`; of what has no unit, `2 threads`.
+fn place_told(at: f64, axis: &Axis) -> String {
+    let Axis { title, unit, .. } = axis;
+    match unit.as_str() {
+        "" => format!("{} {title}", round(at)),
+        DATE => format!("{title} {}", placed(at, unit)),
+        _ => format!("{title} {} {}", round(at), printed(unit)),
+    }
 }
 
 /// The points of lines as bars.

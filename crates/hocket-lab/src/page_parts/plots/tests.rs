@@ -250,6 +250,19 @@ fn a_map_of_128_cpus_is_whole_and_of_a_size_that_loads() {
 }
 
 #[test]
+fn lines_with_one_place_say_which_in_their_title() {
+    let at = |place: f64, x: Axis| {
+        let series = vec![Series { name: "one".into(), points: vec![(place, spread(3.0))] }];
+        let y = Axis::linear("channels", "");
+        let lines = Plot::Lines { title: "it".into(), x, y, series, marks: Vec::new() };
+        drawn(&lines).unwrap().title().to_owned()
+    };
+    assert_eq!(at(128.0, Axis::log("block length", "frames")), "it: block length 128 frames");
+    assert_eq!(at(2.0, Axis::linear("threads", "")), "it: 2 threads");
+    assert_eq!(at(5.0, Axis::log("pause", "us")), "it: pause 5 µs");
+}
+
+#[test]
 fn names_from_records_stay_text() {
     let bars = vec![Bar {
         label: "</svg><script>alert(1)</script>".into(),
