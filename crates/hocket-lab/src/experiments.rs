@@ -55,6 +55,7 @@ pub mod affinity_guest;
 
 mod beside;
 mod calculators;
+mod chance;
 mod drawing;
 pub mod folder;
 mod jobs;

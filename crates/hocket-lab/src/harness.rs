@@ -17,7 +17,7 @@
 //! | `child.rs`, `start.rs`, `layout.rs` | one process start, seen from inside and outside |
 //! | `ledger.rs` | what else the machine did in a turn |
 //! | `run.rs` | all process starts of some experiments |
-//! | `results.rs`, `plot.rs`, `verdicts.rs`, `unpaired.rs` | what the rows of one experiment, or of two runs of it, show |
+//! | `results.rs`, `matched.rs`, `plot.rs`, `verdicts.rs`, `unpaired.rs` | what the rows of one experiment, or of two runs of it, show |
 //! | `meta.rs` | what a record says about a run besides its figures |
 //!
 //! # Limits
@@ -42,6 +42,7 @@ mod run;
 mod meta;
 
 mod results;
+mod matched;
 mod plot;
 mod verdicts;
 mod unpaired;
@@ -53,6 +54,7 @@ pub use experiment::{
 };
 pub use host::{FifoGrant, Host, Relation};
 pub use ledger::{LedgerEntry, Limits};
+pub use matched::{Circumstances, RoundSet, Subject};
 pub use meta::{head, host_digest, tail};
 pub use plot::{Axis, Bar, Dumbbell, Estimate, Mark, Plot, Rank, Series, Span};
 pub use results::{ContrastResult, ExperimentRun, Results, Row, Standing};

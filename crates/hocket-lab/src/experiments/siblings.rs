@@ -8,7 +8,8 @@ mod pairs;
 mod told;
 mod verify;
 
-pub(crate) use evidence::Evidence;
+pub(crate) use evidence::{Evidence, figure};
+pub(crate) use hand_over::hand_over;
 pub(crate) use measured_cpus::cpus;
 pub(crate) use pairs::{BARE, Pairs, UNDER, hypervisor, pairs_of, variants};
 pub use verify::{Verification, verify};

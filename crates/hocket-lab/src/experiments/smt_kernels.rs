@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use hocket_machine::counters::WorkCounters;
 
+use super::chance::{self, Work};
 use super::jobs::{Bench, Done, Job, Load, note_missing, shared_cores};
 use super::words::then_and_now;
 use crate::harness::timed::{calibrate, per_op};
@@ -26,9 +27,11 @@ static ABOUT: About = About {
              adds to the four doubles of a row 32 times; int_dbl takes pi by random points. Where cores have two \
              seats: on up to four such cores (two in a quick run) one pinned thread a core does twice the passes of \
              two threads a core, so the work is the same. Everywhere: one thread alone, and one on each of two \
-             cores. Every thread has a buffer of its own, and its content must be exact after every turn.",
+             cores. On a virtual machine the hand-over between these two is probed before and after each turn: its host may \
+             have put both on one core. Every thread has a buffer of its own, and its content must be exact after every turn.",
     limits: "SMT is not switched off: the second seat stays empty instead, and on processors that divide some buffers \
-             between seats for good the single thread then has less than with SMT off. Cycles per micro-operation, \
+             between seats for good the single thread then has less than with SMT off. Siblings by chance are told by the hand-over \
+             alone, and a move between two probes that ends where it began is not seen. Cycles per micro-operation, \
              share of floating-point operations and stalls need events that differ between processors and are not \
              counted. The last-level caches of some servers hold the 32 MB.",
     metrics: &[
@@ -57,6 +60,8 @@ static ABOUT: About = About {
             better: Better::More,
             definition: "Time with one seat of each core divided by time with both, round by round; computed from `time`.",
         },
+        chance::METRICS[0],
+        chance::METRICS[1],
     ],
     parameters: &[Parameter::new("turn", &TURN), Parameter::new("kernels", &JOBS)],
 };
@@ -111,15 +116,17 @@ impl Experiment for SmtKernels {
             turns.extend(
                 indices
                     .filter(|(_, v)| v.level("kernel") == job.name())
-                    .map(|(index, v)| (index, at, v.clone())),
+                    .map(|(index, v)| (index, at, v.clone(), pair_by_chance(v))),
             );
         }
         turns.sort_by_key(|(index, ..)| *index);
         Ok(Box::new(move |variant: usize| {
-            let (_, at, variant) = &turns[variant];
+            let (_, at, variant, pair) = &turns[variant];
             let (bench, passes) = &mut benches[*at];
             let loads = loads(variant, *passes);
-            bench.run(&loads).map(|done| samples(&done, &loads, bench.loads_of_a_pass()))
+            chance::probed(*pair, size, || {
+                bench.run(&loads).map(|done| samples(&done, &loads, bench.loads_of_a_pass()))
+            })
         }))
     }
 
@@ -127,7 +134,8 @@ impl Experiment for SmtKernels {
         let smt = JOBS.iter().filter_map(|(job, code)| smt_sentence(results, *job, code));
         let cores = JOBS.iter().filter_map(|(job, _)| cores_sentence(results, *job));
         let counts = JOBS.iter().filter_map(|(job, _)| counter_sentence(results, *job));
-        smt.chain(cores).chain(counts).collect()
+        let by_chance = chance::sentences(results, "time", &JOBS.map(|(job, _)| by_chance(job)));
+        smt.chain(cores).chain(by_chance).chain(counts).collect()
     }
 
     fn plots(&self, results: &Results) -> Vec<Plot> {
@@ -174,6 +182,15 @@ fn add_pair(design: &mut Design, job: Job, pair: &Pair) {
             .on(cpus, pair.relation)
     };
     design.group("time", sets.map(variant));
+}
+
+/// The two threads that the system calls those of two cores.
+fn pair_by_chance(variant: &Variant) -> Option<[u32; 2]> {
+    chance::pair(&variant.cpus).filter(|_| variant.level("seats") == TWO_CORES)
+}
+
+fn by_chance(job: Job) -> Work {
+    Work { name: job.name(), alone: variant(job, ALONE), both: variant(job, TWO_CORES) }
 }
 
 /// Passes of one thread with one thread a seat.

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use hocket_files::ScratchFolder;
 
+use super::chance::{self, Work};
 use super::chat;
 use super::folder;
 use super::jobs::{note_missing, shared_cores};
@@ -33,7 +34,8 @@ static ABOUT: About = About {
              file-server: clients, two for each of the CPUs, with the scripts of `fileserver` and the mix of 1999, \
              through the page cache. tcp-stream: as many clients, each with a \
              server thread, send the requests of such scripts and wait for each reply, with the packet lengths of \
-             tbench. sieve: AIM9's, a thread for each of the CPUs with a table of its own. Connections, folders and threads \
+             tbench. sieve: AIM9's, a thread for each of the CPUs with a table of its own. On a virtual machine the hand-over \
+             between the two cores is probed before and after each turn, as in `smt-kernels`. Connections, folders and threads \
              are there before the time begins. Every message, byte, length and prime is checked.",
     limits: "Clients and servers run on the same CPUs, as in 2003, and nothing crosses a network card or waits for a disk. \
              SMT is not switched off: the second seat stays empty instead. The scheduler places the threads among the \
@@ -69,6 +71,8 @@ static ABOUT: About = About {
             definition: "Rate with both seats divided by the rate with one, and with two cores by that with one, round by \
                          round; computed from `rate`.",
         },
+        chance::METRICS[0],
+        chance::METRICS[1],
     ],
     parameters: &[
         Parameter::new("rooms", &chat::ROOMS),
@@ -202,16 +206,16 @@ impl Experiment for SmtLoad {
             if loads.iter().all(|(known, _)| *known != load) {
                 let made = load_of(variant, size, prepared).map_err(NotMeasurable::new)?;
                 loads.push((load, made));
-                turns.push((loads.len() - 1, variant.cpus.clone()));
+                turns.push((loads.len() - 1, variant.cpus.clone(), pair_by_chance(variant)));
                 continue;
             }
             let at = loads.iter().position(|(known, _)| *known == load).unwrap_or(0);
-            turns.push((at, variant.cpus.clone()));
+            turns.push((at, variant.cpus.clone(), pair_by_chance(variant)));
         }
         Ok(Box::new(move |variant: usize| {
-            let (load, cpus) = &turns[variant];
+            let (load, cpus, pair) = &turns[variant];
             let (_, load) = loads.get_mut(*load).ok_or_else(|| Fault::new("an unknown load"))?;
-            load.turn(cpus).map(|turn| samples(&turn))
+            chance::probed(*pair, size, || load.turn(cpus).map(|turn| samples(&turn)))
         }))
     }
 
@@ -220,7 +224,8 @@ impl Experiment for SmtLoad {
         let pairs = PAIRS.iter().filter_map(|seats| summary(results, *seats));
         let smt = Kind::ALL.iter().filter_map(|kind| smt_sentence(results, &found, *kind));
         let cores = Kind::ALL.iter().filter_map(|kind| cores_sentence(results, &found, *kind));
-        pairs.chain(smt).chain(cores).collect()
+        let by_chance = chance::sentences(results, "rate", &Kind::ALL.map(by_chance));
+        pairs.chain(smt).chain(cores).chain(by_chance).collect()
     }
 
     fn plots(&self, results: &Results) -> Vec<Plot> {
@@ -275,6 +280,15 @@ fn add_pair(design: &mut Design, kind: Kind, pair: &Pair) {
             .crowded()
     };
     design.group("rate", pair.sets.iter().map(variant));
+}
+
+/// The two CPUs that the system calls two cores.
+fn pair_by_chance(variant: &Variant) -> Option<[u32; 2]> {
+    chance::pair(&variant.cpus).filter(|_| variant.level("seats") == TWO_CORES)
+}
+
+fn by_chance(kind: Kind) -> Work {
+    Work { name: kind.name(), alone: variant(kind, ONE_CORE), both: variant(kind, TWO_CORES) }
 }
 
 fn variant(kind: Kind, seats: &str) -> String {

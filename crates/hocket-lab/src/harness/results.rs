@@ -267,7 +267,7 @@ impl Results {
         self.compared(before, after, of)
     }
 
-    fn compared(
+    pub(super) fn compared(
         &self,
         before: Vec<Vec<f64>>,
         after: Vec<Vec<f64>>,
@@ -374,15 +374,25 @@ impl Results {
         self.result(variants, metric, compared, compared)
     }
 
-    /// What a comparison comes to: the only way to a [`ContrastResult`].
     fn result(
         &self,
-        [reference, candidate]: [&str; 2],
+        variants: [&str; 2],
         metric: &str,
         compared: Option<StartComparison>,
         quiet: Option<StartComparison>,
     ) -> ContrastResult {
-        let floor = self.floor_between([reference, candidate], metric);
+        let floor = self.floor_between(variants, metric);
+        self.result_above(variants, metric, [compared, quiet], floor)
+    }
+
+    /// What a comparison comes to above a floor: the only way to a [`ContrastResult`].
+    pub(super) fn result_above(
+        &self,
+        [reference, candidate]: [&str; 2],
+        metric: &str,
+        [compared, quiet]: [Option<StartComparison>; 2],
+        floor: Option<f64>,
+    ) -> ContrastResult {
         let wrong = self.is_wrong();
         let judged = |it: StartComparison| it.judged(floor.map(f64::ln_1p), MIN_STARTS, wrong);
         let of = |it: Option<StartComparison>| it.map_or(Judgement::TooFew, judged);

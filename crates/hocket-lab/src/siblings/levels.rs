@@ -4,7 +4,7 @@ use super::{CERTAIN, Figure, Measurements};
 
 /// Neighbouring latencies whose quotient is at least this are of two levels; less is what clocks
 /// and the way across a mesh differ by anyway.
-const GAP: f64 = 1.25;
+pub(super) const GAP: f64 = 1.25;
 
 /// A group of similar latencies.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -19,11 +19,13 @@ mod figure;
 mod measurements;
 mod levels;
 mod nearness;
+mod classes;
 mod contention;
 mod plan;
 mod infer;
 mod system;
 
+pub use classes::{Classes, Nearness};
 pub use contention::Units;
 pub use figure::Figure;
 pub use infer::{Finding, Inference, Reason, Relation, infer};

@@ -11,12 +11,12 @@ pub(super) const NEARER: f64 = 1.2;
 
 /// Latencies up to this are those of siblings where there is nothing to compare with: 4.3 to
 /// 10 ns on seven x86 processors.
-const SIBLING_NS: f64 = 11.0;
+pub(super) const SIBLING_NS: f64 = 11.0;
 
 /// Latencies from this on are those of two cores: 16 ns and more on the same processors. Two
 /// older designs hand over more slowly within a core (SPARC T4: 24, POWER7: 70 ns) and end as
 /// unknown on a machine of a single core.
-const APART_NS: f64 = 15.0;
+pub(super) const APART_NS: f64 = 15.0;
 
 /// The other CPUs by latency from `cpu`, nearest first; those without a figure are left out.
 pub(super) fn row(measurements: &Measurements, cpu: u32) -> Vec<(u32, Figure)> {
