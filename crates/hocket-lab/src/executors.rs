@@ -10,14 +10,18 @@ mod measure;
 mod contest;
 mod hostile;
 mod output;
+mod rows;
 
 pub use hostile::Hostility;
 pub use measure::{Cell, Mode};
 pub use options::{Options, Variant};
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use crate::graphs::GRAPHS;
+use crate::provenance;
+use crate::store::{Store, is_store};
 
 /// Runs what `options` ask for, prints the table, writes the record if asked.
 ///
@@ -27,8 +31,7 @@ pub fn run(options: &Options) -> ExitCode {
         eprintln!("executors: {why}");
         return ExitCode::from(3);
     }
-    let record = options.record.as_deref();
-    if let Some(Err(why)) = record.map(|path| crate::provenance::check_place(path, options.force)) {
+    if let Some(Err(why)) = options.record.as_deref().map(|path| check_place(path, options.force)) {
         eprintln!("executors: {why}");
         return ExitCode::from(2);
     }
@@ -42,8 +45,18 @@ pub fn run(options: &Options) -> ExitCode {
     }
 }
 
+/// A file of the lab is added to, if it is one. JSON takes the place of an older record.
+fn check_place(path: &Path, force: bool) -> Result<(), String> {
+    if !is_store(path) {
+        return provenance::check_place(path, force);
+    }
+    provenance::check(path)?;
+    Store::open_or_create(path).map(drop).map_err(|error| error.to_string())
+}
+
 /// Every graph with every schedule, a cell after the other.
 fn cells(options: &Options) -> Result<(), String> {
+    let begun = rows::Begun::now();
     let mut cells = Vec::new();
     output::head(options);
     for mode in &options.modes {
@@ -55,5 +68,5 @@ fn cells(options: &Options) -> Result<(), String> {
             }
         }
     }
-    output::save(options, &cells)
+    output::save(options, &begun, &cells)
 }

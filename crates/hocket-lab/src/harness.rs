@@ -55,6 +55,7 @@ pub use experiment::{
 pub use host::{FifoGrant, Host, Relation};
 pub use ledger::{LedgerEntry, Limits};
 pub use matched::{Circumstances, RoundSet, Subject};
+pub(crate) use meta::fresh_uuid;
 pub use meta::{head, host_digest, tail};
 pub use plot::{Axis, Bar, Dumbbell, Estimate, Mark, Plot, Rank, Series, Span};
 pub use results::{ContrastResult, ExperimentRun, Results, Row, Standing};

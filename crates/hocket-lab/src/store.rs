@@ -15,7 +15,9 @@ mod query;
 mod new_file;
 mod export;
 mod merge;
+mod bench;
 
+pub use bench::{BenchRun, BenchSeries, is_store};
 pub use error::StoreError;
 pub use export::{csv, json};
 pub use lock::WriteLock;

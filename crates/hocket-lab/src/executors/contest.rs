@@ -17,6 +17,7 @@ use hocket_plan::{ScheduleKind, SiblingPolicy};
 
 use super::hostile::Hostility;
 use super::options::Options;
+use super::rows::Begun;
 use figures::{Figures, Summary};
 use play::Played;
 
@@ -52,7 +53,7 @@ struct Outcome {
 pub(super) fn run(options: &Options) -> Result<(), String> {
     let topology = Topology::discover().map_err(|error| error.to_string())?;
     let setup = Setup::here(&topology, options)?;
-    let started_at = crate::about::now();
+    let begun = Begun::now();
     output::head(options, &setup);
     let mut results = Vec::new();
     {
@@ -67,7 +68,7 @@ pub(super) fn run(options: &Options) -> Result<(), String> {
     }
     let summary = Summary::of(results.iter().map(|one| (one.played.graph.as_str(), &one.figures)));
     output::summary(&summary);
-    output::save(options, &setup, &topology, &results, &summary, &started_at)
+    output::save(options, &setup, &topology, &results, &summary, &begun)
 }
 
 impl Setup {

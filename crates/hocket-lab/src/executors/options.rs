@@ -19,7 +19,7 @@ cargo bench --bench executors -- [OPTIONS]
   --wait NAMES       ways of waiting inside a block (default: hybrid)
   --sibling NAME     of off,all (default: off)
   --keep-awake WHAT  yes: a spinning SCHED_IDLE thread a CPU, so that no CPU sleeps (default no)
-  --record FILE      writes all samples as JSON
+  --record FILE      writes all samples: to FILE.sqlite as a run beside those of `hocket lab`, to another name as JSON
   --force            replaces a file that is no record
 auto against the serial walk and every fixed schedule, in turns of one run, instead:
   --together yes     on these graphs

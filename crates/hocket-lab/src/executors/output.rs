@@ -5,8 +5,10 @@ use serde_json::json;
 
 use super::measure::Cell;
 use super::options::Options;
+use super::rows::{self, Begun};
 use crate::provenance;
 use crate::stats::{ONE_START, quantile_sorted};
+use crate::store::is_store;
 
 pub(super) fn head(options: &Options) {
     println!(
@@ -74,12 +76,17 @@ impl Sorted {
     }
 }
 
-pub(super) fn save(options: &Options, cells: &[Cell]) -> Result<(), String> {
+const FORMAT: &str = "hocket-executors/2";
+
+pub(super) fn save(options: &Options, begun: &Begun, cells: &[Cell]) -> Result<(), String> {
     let Some(path) = &options.record else { return Ok(()) };
     let topology = hocket_machine::Topology::discover().map_err(|error| error.to_string())?;
+    if is_store(path) {
+        return rows::add(path, options, (begun, FORMAT), &topology, &rows::of_cells(cells));
+    }
     let cells: Vec<_> = cells.iter().map(cell_json).collect();
     let record = json!({
-        "format": "hocket-executors/2",
+        "format": FORMAT,
         "hocket": crate::about::build(),
         "command": command(),
         "machine": crate::about::machine(&topology),

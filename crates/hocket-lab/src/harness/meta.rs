@@ -45,7 +45,7 @@ pub fn head(plan: &Plan, host: &Host, command: &[String]) -> Result<RunHead, Not
         "load_before": load(),
     });
     let host = digest(&machine);
-    let uuid = uuid(plan.seed, &host);
+    let uuid = fresh_uuid(plan.seed, &host);
     Ok(RunHead { uuid, started_at, host, seed: plan.seed, meta })
 }
 
@@ -101,7 +101,7 @@ fn digest(machine: &Value) -> String {
 
 /// Unlike that of any other run: time, process and seed, digested (a random UUID needs a source of
 /// randomness that a seed must not be).
-fn uuid(seed: u64, host: &str) -> String {
+pub(crate) fn fresh_uuid(seed: u64, host: &str) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
     let text = format!("{now} {} {seed} {host}", std::process::id());
     hexadecimal(&Sha256::digest(text.as_bytes())[..16])

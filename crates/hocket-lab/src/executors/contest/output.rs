@@ -9,6 +9,9 @@ use super::play::{COUNTED, Played, Run, Who};
 use super::{Outcome, Setup};
 use crate::executors::options::Options;
 use crate::executors::output::{self, comes};
+use crate::executors::rows::{self, Begun};
+use crate::harness::Variant;
+use crate::store::{BenchSeries, is_store};
 
 /// What a record calls itself.
 const FORMAT: &str = "hocket-executors-contest/1";
@@ -97,16 +100,20 @@ pub(super) fn save(
     topology: &Topology,
     results: &[Outcome],
     summary: &Summary,
-    started_at: &str,
+    begun: &Begun,
 ) -> Result<(), String> {
     let Some(path) = &options.record else { return Ok(()) };
+    if is_store(path) {
+        let series: Vec<BenchSeries> = results.iter().flat_map(|one| series(&one.played)).collect();
+        return rows::add(path, options, (begun, FORMAT), topology, &series);
+    }
     let graphs: Vec<_> = results.iter().map(|one| graph_json(&one.played, &one.figures)).collect();
     let threads = results.first().map(|one| output::threads_json(&one.played.threads));
     let record = json!({
         "format": FORMAT,
         "hocket": crate::about::build(),
         "command": output::command(),
-        "started_at": started_at,
+        "started_at": begun.at,
         "finished_at": crate::about::now(),
         "machine": crate::about::machine(topology),
         "frames": setup.frames,
@@ -122,6 +129,17 @@ pub(super) fn save(
         "graphs": graphs,
     });
     crate::provenance::write(path, &record)
+}
+
+/// Block times of each engine, a turn's [`COUNTED`] after the other's.
+fn series(played: &Played) -> impl Iterator<Item = BenchSeries> + '_ {
+    played.runs.iter().map(|run| {
+        let variant = Variant::new(format!("{} {}", played.graph, run.who.name()))
+            .with("graph", &played.graph)
+            .with("executor", run.who.name())
+            .with("blocks-a-turn", COUNTED);
+        rows::block_times(variant, &run.block_ns)
+    })
 }
 
 fn summary_json(summary: &Summary) -> Value {
