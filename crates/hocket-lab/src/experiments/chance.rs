@@ -13,7 +13,7 @@ use crate::harness::{
     Better, Circumstances, ContrastResult, Fault, Metric, Results, RoundSet, Row, Sample, Sentence,
     Size, Subject, ratio_told,
 };
-use crate::siblings::{Classes, Nearness};
+use crate::siblings::{Classes, Figure, Nearness};
 use crate::stats::{MIN_ROUNDS, MIN_STARTS};
 
 const BEFORE: &str = "hand-over-before";
@@ -57,6 +57,19 @@ pub(super) fn probed(
     let after = hand_over(AFTER, pair, size)?;
     samples.extend([before, after]);
     Ok(samples)
+}
+
+/// What a probe says. Its error is that of the faster half of its stretches: in the others the host may have taken a CPU for
+/// a while, which says nothing of where the two are.
+pub(super) fn hand_over_of(sample: &Sample) -> Figure {
+    match sample.distribution {
+        // Between these two quantiles lie 1.282 standard deviations of a normal distribution.
+        Some(q) => {
+            let error = 1.2533 * (q.p50 - q.p10) / 1.282 / (q.n.max(1) as f64).sqrt();
+            Figure { median: sample.value, error }
+        }
+        None => figure(sample),
+    }
 }
 
 /// A work that one CPU does alone and both do together.
@@ -103,7 +116,9 @@ impl Found {
         let mut probes = Vec::new();
         for work in works {
             for metric in [BEFORE, AFTER] {
-                probes.extend(results.rows_of(&work.both, metric).map(|row| figure(&row.sample)));
+                probes.extend(
+                    results.rows_of(&work.both, metric).map(|row| hand_over_of(&row.sample)),
+                );
             }
         }
         let classes = (!probes.is_empty()).then(|| Classes::of(&probes))?;
@@ -117,7 +132,7 @@ impl Found {
 
     fn sort(&mut self, results: &Results, work: usize, both: &str) {
         let class =
-            |row: &Row| ((row.process, row.round), self.classes.class(&figure(&row.sample)));
+            |row: &Row| ((row.process, row.round), self.classes.class(&hand_over_of(&row.sample)));
         let after: BTreeMap<(u32, u32), Option<Nearness>> =
             results.rows_of(both, AFTER).map(class).collect();
         let turns: Vec<_> = results.rows_of(both, BEFORE).map(class).collect();

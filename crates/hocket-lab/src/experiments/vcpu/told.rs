@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use super::super::chance::hand_over_of;
 use super::super::siblings::{Evidence, HAND_OVER};
 use super::{GAP, LOST, under};
 use crate::harness::{Axis, Estimate, Plot, Results, Row, Sentence, Series};
-use crate::siblings::Relation;
+use crate::siblings::{Classes, Figure, Nearness, Relation};
 use crate::stats::median;
 
 /// Turns of a pair whose median is one point in time: one disturbed turn is none.
@@ -18,6 +19,7 @@ const ANOTHER_LEVEL: f64 = 1.5;
 pub(super) fn sentences(results: &Results) -> Vec<Sentence> {
     let mut told = vec![topology(results)];
     told.extend(moves(results));
+    told.extend(places(results));
     told.extend(lost(results));
     told.push(steal(results));
     told
@@ -91,6 +93,28 @@ fn moves(results: &Results) -> Option<Sentence> {
     })
 }
 
+/// How often each pair that the host moved was how near; what that costs is measured by `smt-kernels`.
+fn places(results: &Results) -> Option<Sentence> {
+    let mut probes: BTreeMap<&str, Vec<Figure>> = BTreeMap::new();
+    for row in results.rows.iter().filter(|row| row.sample.metric == HAND_OVER && !row.warm_up) {
+        probes.entry(&row.variant).or_default().push(hand_over_of(&row.sample));
+    }
+    let told = |(pair, probes): (&&str, &Vec<Figure>)| {
+        let classes = Classes::of(probes);
+        let count =
+            |it: Nearness| probes.iter().filter(|probe| classes.class(probe) == Some(it)).count();
+        let seen = Nearness::ALL.into_iter().filter_map(|it| {
+            let ns = classes.typical_ns(it)?;
+            Some(format!("{} in {} ({ns:.0} ns)", it.word(), count(it)))
+        });
+        let seen: Vec<String> = seen.collect();
+        (seen.len() > 1).then(|| format!("{pair}: of {} turns, {}", probes.len(), seen.join(", ")))
+    };
+    let moved: Vec<String> = probes.iter().filter_map(told).collect();
+    let text = || format!("where the host had the two CPUs of a pair: {}", moved.join("; "));
+    (!moved.is_empty()).then(|| Sentence::fact(text()))
+}
+
 /// Gaps in turns in which the guest's kernel put nobody aside.
 fn lost(results: &Results) -> Option<Sentence> {
     let undisturbed = |row: &&Row| row.ledger.involuntary_switches == Some(0);
@@ -146,4 +170,30 @@ pub(super) fn over_time(results: &Results) -> Option<Plot> {
         series,
         marks: Vec::new(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiments::guest::measured;
+    use crate::harness::{Design, Rounds, Size, Variant};
+
+    fn places_of(times_ns: &[f64]) -> Option<String> {
+        let rounds = Rounds::few(Size::Quick);
+        let design = Design::facts(vec![Variant::new("cpus 0 1")], rounds);
+        let figures: Vec<_> = times_ns.iter().map(|ns| ("cpus 0 1", HAND_OVER, *ns)).collect();
+        places(&measured(design, &figures)).map(|it| it.text)
+    }
+
+    /// Each time stands in twelve turns.
+    #[test]
+    fn a_pair_that_is_moved_is_told_with_its_classes() {
+        let text = places_of(&[10.0, 26.0, 26.0, 155.0]).expect("three classes");
+        assert!(
+            text.contains("cpus 0 1: of 48 turns, siblings in 12 (10 ns), near in 24"),
+            "{text}"
+        );
+        assert!(text.contains("far in 12 (15"), "{text}");
+        assert_eq!(places_of(&[26.0, 27.0]), None);
+    }
 }
