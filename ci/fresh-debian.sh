@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Follows README.md by its own words in a fresh Debian, from the tree of the last commit to the report.
 #
+#   ci/fresh-debian.sh [FILE]   FILE gets the record; target/fresh-debian.txt if not said
+#
 # Debian's smallest system is made in a temporary folder, with git, make and a linker, which README.md asks for, and
 # nothing else. The Rust toolchain and the crates are this machine's, mounted read-only: where they come from is the
 # user's choice, and the network is not what is tested. Then each command of the section "Two commands" runs as it
@@ -10,74 +12,30 @@
 # KEEP=1 keeps the folder.
 . "$(dirname "$0")/lib.sh"
 . ci/apt.sh
+. ci/note.sh
+. ci/debian.sh
 
 section='## Two commands'
-packages=git,make,gcc,libc6-dev
-user=listener
+packages=(git make gcc libc6-dev)
+file=${1:-${CARGO_TARGET_DIR:-target}/fresh-debian.txt}
 
 main() {
   local why
-  why=$(missing)
+  why=$(no_debian)
   if [ -n "$why" ]; then
     skip fresh-debian "$why"
     return
   fi
-  debian=$(mktemp -d)
-  # The user's way leads through it.
-  chmod 755 "$debian"
-  trap clean_up EXIT
-  stage debootstrap bootstrap
+  begin_record "README.md in a fresh Debian" "$file"
+  new_folder
+  stage debootstrap bootstrap "${packages[@]}"
   stage tree unpack_tree
-  stage toolchain as "$user" cargo --version
+  stage toolchain has_toolchain
   follow
-  stage report test -s "$home/hocket/out/report.html"
+  stage report has_report
   stage size is_small "$debian/usr/local/bin/hocket"
-}
-
-# The installed program, whose symbols lie beside it.
-is_small() { # FILE
-  local bytes most=15000000
-  bytes=$(stat -c %s "$1") || return 1
-  echo "fresh-debian: the program has $bytes bytes, of at most $most"
-  [ "$bytes" -lt "$most" ] || {
-    echo "fresh-debian: $1 is too large; see what \`cargo bloat --profile dist\` names, or give crates opt-level \"s\" in Cargo.toml: FAILED"
-    return 1
-  }
-}
-
-missing() {
-  if [ "$(id -u)" -ne 0 ]; then
-    echo "making a Debian in a folder needs root"
-  elif ! have debootstrap && ! apt_install debootstrap >/dev/null; then
-    echo "debootstrap is missing: ${why_not:-not installable here}"
-  elif [ -z "$(mirror)" ]; then
-    echo "apt on this machine knows no Debian"
-  elif ! unshare --mount true 2>/dev/null; then
-    echo "this process may not mount anything"
-  fi
-}
-
-# Where apt fetches Debian's main packages from: address and release.
-mirror() {
-  apt-get indextargets --format '$(REPO_URI) $(CODENAME) $(COMPONENT) $(LABEL)' \
-    'Created-By: Packages' 2>/dev/null | awk '$3 == "main" && $4 == "Debian" { print $1, $2; exit }'
-}
-
-clean_up() {
-  if [ -n "${KEEP:-}" ]; then echo "kept: $debian"; else rm -rf --one-file-system "$debian"; fi
-}
-
-bootstrap() {
-  local address release
-  read -r address release <<<"$(mirror)"
-  if ! debootstrap --variant=minbase --include="$packages" "$release" "$debian" "$address" >"$logs/debootstrap.log" 2>&1; then
-    tail -n 5 "$logs/debootstrap.log"
-    return 1
-  fi
-  # `stage` sees only the last exit code of a function.
-  chroot "$debian" useradd --create-home --home-dir "/$user" "$user" || return 1
-  home="$debian/$user"
-  echo "fresh-debian: Debian $(cat "$debian/etc/debian_version") with ${packages//,/ }"
+  stage installed is_installed
+  end_record
 }
 
 unpack_tree() {
@@ -89,24 +47,15 @@ unpack_tree() {
   chroot "$debian" chown -R "$user:" "/$user"
 }
 
-# Runs a command in the folder of the tree, as `root` or as the user. The mounts end with it.
-as() { # USER COMMAND...
-  local who=$1
-  shift
-  rust=$(rustc --print sysroot) registry=${CARGO_HOME:-$HOME/.cargo}/registry debian=$debian user=$user \
-    unshare --mount --propagation private bash -euc '
-      who=$1
-      shift
-      mount --bind "$rust" "$debian/opt/rust"
-      mount -o remount,bind,ro "$debian/opt/rust"
-      mount --bind "$registry" "$debian/opt/registry"
-      mount -o remount,bind,ro "$debian/opt/registry"
-      mount -t proc proc "$debian/proc"
-      mount --rbind /sys "$debian/sys"
-      mount --rbind /dev "$debian/dev"
-      exec chroot --userspec="$who" "$debian" env -i HOME="/$user" LANG=C.UTF-8 CARGO_NET_OFFLINE=true \
-        PATH=/usr/local/bin:/usr/bin:/bin:/opt/rust/bin bash -c "cd ~/hocket && $*"
-    ' _ "$who" "$@"
+# Runs a command in the folder of the tree.
+as() { # USER COMMAND
+  MOUNTS="$(rustc --print sysroot):/opt/rust ${CARGO_HOME:-$HOME/.cargo}/registry:/opt/registry" inside "$1" "~/hocket" "$2"
+}
+
+has_toolchain() {
+  local version
+  version=$(as "$user" "rustc --version") || return 1
+  note "toolchain: $version and the crates, both of this machine and read-only; no network"
 }
 
 follow() {
@@ -120,7 +69,7 @@ follow() {
     number=$((number + 1))
     who=$user
     [ "$command" != "make install" ] || who=root
-    stage "readme-$number" as "$who" "$command"
+    noted "readme-$number" "$who: $command" as "$who" "$command"
   done
 }
 
@@ -128,6 +77,34 @@ follow() {
 commands() {
   awk -v section="$section" '/^## / { inside = $0 == section } inside && /^    / { print }' README.md |
     sed -E 's/^ +//; s/ +#.*$//'
+}
+
+has_report() {
+  local name
+  for name in out/report.html band.wav; do
+    test -s "$home/hocket/$name" || return 1
+    note "$name: $(size_of "$home/hocket/$name")"
+  done
+}
+
+# The installed program, whose symbols lie beside it.
+is_small() { # FILE
+  local bytes most=15000000
+  bytes=$(stat -c %s "$1") || return 1
+  note "the program: $bytes bytes, of at most $most"
+  [ "$bytes" -lt "$most" ] || {
+    echo "fresh-debian: $1 is too large; see what \`cargo bloat --profile dist\` names, or give crates opt-level \"s\" in Cargo.toml: FAILED"
+    return 1
+  }
+}
+
+# What `make install` wrote is all there, and is what its list says.
+is_installed() {
+  local root=$debian/usr/local list bytes
+  list=$root/share/hocket/installed.txt
+  (cd "$root" && sha256sum --quiet --check "$list") || return 1
+  bytes=$(cd "$root" && sed -E 's/^[0-9a-f]{64}  //' "$list" | xargs -d '\n' cat | wc -c)
+  note "make install: $(wc -l <"$list") files, $(numfmt --to=si --suffix=B "$bytes"); with symbols of $(size_of "$root/bin/.debug")"
 }
 
 run_logged fresh-debian

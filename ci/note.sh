@@ -1,0 +1,38 @@
+# Records of what a script did, as text for docs/results: sourced after lib.sh, not run.
+#
+# A record names no folder outside of the repository, and no address. It appears under its name once all went well.
+
+# The file that the notes go to, and the one that they become.
+notes= record=
+
+begin_record() { # TITLE FILE
+  record=$2
+  notes=$(mktemp)
+  local changes=
+  [ -z "$(git status --porcelain -- . ':!docs/results' ':!docs/pictures')" ] || changes=", with changes"
+  note "$1: commit $(git rev-parse --short=8 HEAD)$changes, $(date -u +%F)"
+  note "machine: $(nproc) CPUs, $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), Linux $(uname -r)"
+}
+
+note() { # TEXT
+  printf '%s\n' "$1" | tee -a "$notes"
+}
+
+# A stage that the record tells of: how it ended and how long it took.
+noted() { # NAME WHAT COMMAND...
+  local name=$1 what=$2 start=$SECONDS rc=0 end=ok
+  shift 2
+  stage "$name" "$@" || rc=$?
+  [ "$rc" -eq 0 ] || end="exit code $rc"
+  note "$(printf '%s, %d s: %s' "$end" $((SECONDS - start)) "$what")"
+  return "$rc"
+}
+
+end_record() {
+  mkdir -p "$(dirname "$record")" && cp "$notes" "$record" && rm -f "$notes"
+  echo "record: $record"
+}
+
+size_of() { # FILE or folder, without what is mounted there
+  numfmt --to=si --suffix=B "$(du -sbx "$1" | cut -f1)"
+}
