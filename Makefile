@@ -1,6 +1,6 @@
 # The ways into this repository; each is one script or one cargo command.
 .DEFAULT_GOAL := help
-.PHONY: help demo install uninstall deb site test test-busy bench lint fmt docs loom weakened tsan rtsan test-aarch64 test-smt test-fleet fuzz fresh-debian soak records comparison comparison-check clean
+.PHONY: help demo install uninstall deb site test test-busy bench lint fmt docs loom weakened tsan rtsan test-aarch64 test-smt test-fleet fuzz fresh-debian packages soak records comparison comparison-check clean
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -76,6 +76,9 @@ fuzz: ## Feeds every parser with mutated inputs (FUZZ_SECONDS=3600 per target; a
 
 fresh-debian: ## Follows README.md in a fresh Debian (as root)
 	@ci/fresh-debian.sh
+
+packages: ## Builds the Debian package and the site and tries them (cargo-deb, mdbook; as root in a fresh Debian)
+	@ci/packages.sh
 
 soak: ## Plays for half an hour with edits, a load and recordings (SOAK_SECONDS=1800)
 	@ci/soak.sh

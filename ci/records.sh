@@ -21,7 +21,7 @@ lanes="--no-profile --policy off --lanes off,auto --blocks 15000 --seed 2026"
 executors="cargo bench --locked --workspace --bench executors --"
 hostile="cargo bench --locked --workspace --bench executors --features hocket-lab/hostile --"
 
-# Name, minutes, and the command that is given the file. The quick ones first.
+# Name, minutes, and the command that is given the file. The quick ones first. A name without an ending is one of JSON.
 records() {
   cat <<END
 bench-band|2|$program bench sessions/band.toml --no-profile $disturbed --record
@@ -58,6 +58,8 @@ comparison|4|cargo run --locked --release --manifest-path comparison/Cargo.toml 
 live|21|comparison/live/live.py --record
 clients|8|comparison/live/clients.py --record
 soak|32|ci/soak.sh
+packages.txt|12|ci/packages.sh
+fresh-debian.txt|25|ci/fresh-debian.sh
 random-graphs|16|$executors --random 200 --seed 1 --record
 random-graphs-late|3|$hostile --random 30 --seed 1 --hostile late --record
 random-graphs-jumps|3|$executors --random 30 --seed 1 --hostile jumps --record
@@ -153,7 +155,9 @@ lab_made() { # NAME WORDS GUEST
 }
 
 made() { # NAME COMMAND
-  local file=$results/$1-$machine.json words
+  local ending=json file words
+  if [[ $1 == *.* ]]; then ending=${1##*.}; fi
+  file=$results/${1%.*}-$machine.$ending
   read -ra words <<<"$2"
   # cargo starts benchmarks in the folders of their crates, and a record names no folder outside of the repository.
   local place=$file

@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# Builds the Debian package and the site, and tries both.
+#
+#   ci/packages.sh [FILE]   FILE gets the record; target/packages.txt if not said
+#
+# package   `make deb`. lintian looks at it where that is installed. A fresh Debian gets it by apt, as docs/install.md says,
+#           and an ordinary user there checks and renders an example. Then it is purged: no file may be left.
+# site      `make site`. Each page of docs/SUMMARY.md has to be there.
+#
+# What lacks its tool is named as skipped: cargo-deb, mdbook, and for the fresh Debian root and debootstrap.
+. "$(dirname "$0")/lib.sh"
+. ci/apt.sh
+. ci/note.sh
+. ci/debian.sh
+
+file=${1:-${CARGO_TARGET_DIR:-target}/packages.txt}
+target=${CARGO_TARGET_DIR:-target}
+examples=/usr/share/hocket/sessions
+
+main() {
+  begin_record "package and site" "$file"
+  if have cargo-deb; then package; else skip packages-deb "cargo-deb is missing: cargo install cargo-deb"; fi
+  if have mdbook; then site; else skip packages-site "mdbook is missing: cargo install mdbook"; fi
+  end_record
+}
+
+package() {
+  local why
+  rm -f "$target"/debian/hocket_*.deb
+  noted deb "make deb, with $(cargo deb --version | head -n 1)" make deb
+  deb=$(compgen -G "$target/debian/hocket_*.deb")
+  stage contents contents
+  stage lintian lint
+  why=$(no_debian)
+  if [ -n "$why" ]; then
+    skip packages-debian "$why"
+    return
+  fi
+  new_folder
+  stage debootstrap bootstrap
+  stage before all_files "$logs/before.txt"
+  noted install "root: apt install ./$(basename "$deb")" install_package
+  noted version "$user: hocket --version" inside "$user" "~" "hocket --version"
+  noted check "$user: hocket check $examples/band.toml" inside "$user" "~" "hocket check $examples/band.toml"
+  noted render "$user: hocket render $examples/band.toml -o band.wav" \
+    inside "$user" "~" "hocket render $examples/band.toml -o band.wav"
+  note "band.wav: $(size_of "$home/band.wav")"
+  noted purge "root: apt purge hocket" inside root / "DEBIAN_FRONTEND=noninteractive apt-get -qy purge hocket"
+  stage after nothing_left
+}
+
+# What is in it: sizes, what it depends on, and how many files of which kind.
+contents() {
+  local list=$logs/deb.txt kind
+  dpkg-deb --contents "$deb" | awk '$1 !~ /^d/ { print $6 }' >"$list" || return 1
+  note "$(basename "$deb"): $(size_of "$deb"), installed $(dpkg-deb -f "$deb" Installed-Size) KiB, $(wc -l <"$list") files"
+  note "depends on: $(dpkg-deb -f "$deb" Depends)"
+  for kind in usr/bin/ usr/share/man/man1/ usr/share/bash-completion/ usr/share/zsh/ usr/share/fish/ \
+    usr/share/hocket/sessions/ etc/security/limits.d/ usr/share/doc/hocket/; do
+    note "  $kind: $(grep -c "^./$kind" "$list")"
+    grep -q "^./$kind" "$list" || return 1
+  done
+}
+
+# Tags of errors fail; the rest is for whoever reads the log.
+lint() {
+  if ! have lintian; then
+    skip packages-lintian "lintian is not installed"
+    return
+  fi
+  local found=$logs/lintian.txt
+  lintian --no-tag-display-limit --allow-root "$deb" >"$found" 2>&1 || true
+  cat "$found"
+  note "lintian $(lintian --version | cut -d' ' -f2 | cut -c2-): $(grep -c '^E:' "$found" || true) errors, $(grep -c '^W:' "$found" || true) warnings"
+  ! grep -q '^E:' "$found"
+}
+
+# Paths with dates of configuration files left out: what a system has.
+all_files() { # FILE
+  (cd "$debian" && find . -xdev \( -path ./proc -o -path ./sys -o -path ./dev -o -path "./$user" -o -path ./var/log \
+    -o -path ./var/cache -o -path ./var/lib/apt -o -path ./var/lib/dpkg -o -path ./tmp \) -prune -o -print | LC_ALL=C sort) >"$1"
+}
+
+# No network: what it depends on is in every Debian.
+install_package() {
+  cp "$deb" "$debian/tmp/" &&
+    inside root /tmp "DEBIAN_FRONTEND=noninteractive apt-get -qy --no-install-recommends --no-download install ./$(basename "$deb")"
+}
+
+nothing_left() {
+  all_files "$logs/after.txt" || return 1
+  diff "$logs/before.txt" "$logs/after.txt" || {
+    echo "packages: these files are left after a purge: FAILED"
+    return 1
+  }
+  note "left after the purge: no file"
+}
+
+site() {
+  local html=$target/site/html page pages=0
+  rm -rf "$html"
+  noted site "make site, with $(mdbook --version)" make site
+  for page in $(sed -nE 's/.*\]\(([^)#]+)\.md\).*/\1/p' docs/SUMMARY.md); do
+    page=$(realpath -m --relative-to=. "docs/$page.html")
+    test -s "$html/$page" || test -s "$html/${page#docs/}" || {
+      echo "packages: the site has no $page: FAILED"
+      return 1
+    }
+    pages=$((pages + 1))
+  done
+  note "the site: $pages pages of docs/SUMMARY.md, $(find "$html" -type f | wc -l) files, $(size_of "$html")"
+}
+
+run_logged packages
