@@ -9,8 +9,9 @@
 #
 # It needs a C++ compiler (libFuzzer is compiled) and is skipped without one. The instrumentation is part of every
 # Rust compiler; nightly is only needed for sanitizers, which find little here: the parsers have no unsafe code.
-# The build takes 3 to 6 minutes once. FUZZ_NICE is the niceness, 19 if unset.
+# The build takes 3 to 6 minutes once. FUZZ_NICE is the niceness, 19 if unset. FUZZ_RECORD=FILE gets the table.
 . "$(dirname "$0")/lib.sh"
+. ci/note.sh
 
 host=$(rustc -vV | sed -n 's/^host: //p')
 built=${CARGO_TARGET_DIR:-$PWD/target}/fuzz
@@ -41,10 +42,12 @@ main() {
   self=$BASHPID
   scratch=$(mktemp -d)
   trap 'rm -rf "$scratch"' EXIT
-  printf '%-10s %12s %9s %8s %9s  %s\n' target executions coverage corpus "CPU s" result
+  [ -z "${FUZZ_RECORD:-}" ] || begin_record "fuzzers, $seconds s of CPU time per target" "$FUZZ_RECORD"
+  row target executions coverage corpus "CPU s" result
   for target in "${targets[@]}"; do
     run_target "$target" || failed=1
   done
+  [ -z "$record" ] || end_record
   return "$failed"
 }
 
@@ -150,7 +153,11 @@ report() { # TARGET RESULT
   executions=$(sed -nE 's/^stat::number_of_executed_units: *([0-9]+)$/\1/p' "$log" | awk '{ n += $1 } END { print n + 0 }')
   coverage=$(grep -aoE 'cov: [0-9]+' "$log" | tail -n 1 | cut -d' ' -f2)
   inputs=$(ls "$work" | wc -l)
-  printf '%-10s %12s %9s %8s %9s  %s\n' "$1" "$executions" "${coverage:--}" "$inputs" "$used" "$2"
+  row "$1" "$executions" "${coverage:--}" "$inputs" "$used" "$2"
+}
+
+row() { # TARGET EXECUTIONS COVERAGE CORPUS SECONDS RESULT
+  note "$(printf '%-10s %12s %9s %8s %9s  %s' "$@")"
 }
 
 # The inputs that reach every edge of the code, the largest ones left out where there is no room for them.

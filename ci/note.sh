@@ -1,6 +1,6 @@
 # Records of what a script did, as text for docs/results: sourced after lib.sh, not run.
 #
-# A record names no folder outside of the repository, and no address. It appears under its name once all went well.
+# A record names no folder outside of the repository, and no address. It appears under its name at `end_record`.
 
 # The file that the notes go to, and the one that they become.
 notes= record=
@@ -14,8 +14,9 @@ begin_record() { # TITLE FILE
   note "machine: $(nproc) CPUs, $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), Linux $(uname -r)"
 }
 
+# Prints a line, and keeps it if a record was begun.
 note() { # TEXT
-  printf '%s\n' "$1" | tee -a "$notes"
+  printf '%s\n' "$1" | tee -a "${notes:-/dev/null}"
 }
 
 # A stage that the record tells of: how it ended and how long it took.
