@@ -55,6 +55,7 @@ contents() {
   dpkg-deb --contents "$deb" | awk '$1 !~ /^d/ { print $6 }' >"$list" || return 1
   note "$(basename "$deb"): $(size_of "$deb"), installed $(dpkg-deb -f "$deb" Installed-Size) KiB, $(wc -l <"$list") files"
   note "depends on: $(dpkg-deb -f "$deb" Depends)"
+  note "the program: $(stat -c %s "$target/package/hocket") bytes, its symbols: $(size_of "$target/package/hocket.debug")"
   for kind in usr/bin/ usr/share/man/man1/ usr/share/bash-completion/ usr/share/zsh/ usr/share/fish/ \
     usr/share/hocket/sessions/ etc/security/limits.d/ usr/share/doc/hocket/; do
     note "  $kind: $(grep -c "^./$kind" "$list")"
@@ -62,7 +63,7 @@ contents() {
   done
 }
 
-# Tags of errors fail; the rest is for whoever reads the log.
+# What lintian says is told and fails nothing: a package of this machine has no maintainer with an address.
 lint() {
   if ! have lintian; then
     skip packages-lintian "lintian is not installed"
@@ -70,12 +71,11 @@ lint() {
   fi
   local found=$logs/lintian.txt
   lintian --no-tag-display-limit --allow-root "$deb" >"$found" 2>&1 || true
-  cat "$found"
-  note "lintian $(lintian --version | cut -d' ' -f2 | cut -c2-): $(grep -c '^E:' "$found" || true) errors, $(grep -c '^W:' "$found" || true) warnings"
-  ! grep -q '^E:' "$found"
+  note "lintian $(lintian --version | grep -oE '[0-9.]+' | head -n 1): $(grep -c '^E:' "$found" || true) errors, $(grep -c '^W:' "$found" || true) warnings"
+  grep -E '^[EW]:' "$found" | sort | uniq -c | sort -rn | while read -r count tag; do note "  $tag ($count)"; done || true
 }
 
-# Paths with dates of configuration files left out: what a system has.
+# What a system has: every path but those that apt and dpkg keep for themselves.
 all_files() { # FILE
   (cd "$debian" && find . -xdev \( -path ./proc -o -path ./sys -o -path ./dev -o -path "./$user" -o -path ./var/log \
     -o -path ./var/cache -o -path ./var/lib/apt -o -path ./var/lib/dpkg -o -path ./tmp \) -prune -o -print | LC_ALL=C sort) >"$1"
