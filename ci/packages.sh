@@ -84,7 +84,7 @@ all_files() { # FILE
 # No network: what it depends on is in every Debian.
 install_package() {
   cp "$deb" "$debian/tmp/" &&
-    inside root /tmp "DEBIAN_FRONTEND=noninteractive apt-get -qy --no-install-recommends --no-download install ./$(basename "$deb")"
+    inside root /tmp "DEBIAN_FRONTEND=noninteractive apt-get -qy --no-install-recommends install ./$(basename "$deb")"
 }
 
 nothing_left() {
