@@ -57,6 +57,7 @@ install_all() { # ROOT
   copy sessions/plugins/*.toml "$root/share/hocket/sessions/plugins"
   copy sessions/audio/* "$root/share/hocket/sessions/audio"
   copy sessions/midi/* "$root/share/hocket/sessions/midi"
+  copy sessions/impulses/* "$root/share/hocket/sessions/impulses"
   copy sessions/soundfonts/* "$root/share/hocket/sessions/soundfonts"
   copy README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE packaging/limits.conf 'packaging/hocket@.service' \
     "$root/share/doc/hocket"

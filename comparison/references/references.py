@@ -27,6 +27,7 @@ FORMAT = "hocket-references/1"
 # Package, test program, and which of its tests.
 TESTS = [
     ("hocket-dsp", "references", ""),
+    ("hocket-convolution", "reference", ""),
     ("hocket-plugins", "plugins", "references::"),
     ("hocket", "cli", "dawproject::"),
     ("hocket", "cli", "references::"),

@@ -133,6 +133,12 @@
 // The power goes along a quarter of a sine, -3 dB in the middle: for clips of different sounds that cross.
 #define HOCKET_FADE_EQUAL_POWER 1
 
+// The level goes along half a cosine, which has no corners: for clips of the same sound that cross.
+#define HOCKET_FADE_S_CURVE 2
+
+// The level in decibels goes in a straight line, from -100 dB: for clips that come out of silence or end in it.
+#define HOCKET_FADE_LOGARITHMIC 3
+
 // A track that plays no engine input.
 #define HOCKET_NO_INPUT UINT32_MAX
 
@@ -896,7 +902,7 @@ typedef struct hocket_clip {
     double fade_in_s;
     // Length of the fade at the end.
     double fade_out_s;
-    // How both go: `HOCKET_FADE_LINEAR` (0) or `HOCKET_FADE_EQUAL_POWER`.
+    // How both go: one of `HOCKET_FADE_LINEAR` (0), `HOCKET_FADE_EQUAL_POWER` and so on.
     uint32_t fade_curve;
 } hocket_clip;
 

@@ -34,7 +34,7 @@ pub struct NewClip {
     pub fade_in_s: f64,
     /// Length of the fade at the end.
     pub fade_out_s: f64,
-    /// How both go: `HOCKET_FADE_LINEAR` (0) or `HOCKET_FADE_EQUAL_POWER`.
+    /// How both go: one of `HOCKET_FADE_LINEAR` (0), `HOCKET_FADE_EQUAL_POWER` and so on.
     pub fade_curve: u32,
 }
 
@@ -42,6 +42,10 @@ pub struct NewClip {
 pub const HOCKET_FADE_LINEAR: u32 = 0;
 /// The power goes along a quarter of a sine, -3 dB in the middle: for clips of different sounds that cross.
 pub const HOCKET_FADE_EQUAL_POWER: u32 = 1;
+/// The level goes along half a cosine, which has no corners: for clips of the same sound that cross.
+pub const HOCKET_FADE_S_CURVE: u32 = 2;
+/// The level in decibels goes in a straight line, from -100 dB: for clips that come out of silence or end in it.
+pub const HOCKET_FADE_LOGARITHMIC: u32 = 3;
 
 /// A note of a clip.
 #[repr(C)]
@@ -162,9 +166,12 @@ impl NewClip {
         let fade_curve = match self.fade_curve {
             HOCKET_FADE_LINEAR => ClipFade::Linear,
             HOCKET_FADE_EQUAL_POWER => ClipFade::EqualPower,
+            HOCKET_FADE_S_CURVE => ClipFade::SCurve,
+            HOCKET_FADE_LOGARITHMIC => ClipFade::Logarithmic,
             other => {
                 let text = format!(
-                    "{other} is no curve of a fade: choose HOCKET_FADE_LINEAR or HOCKET_FADE_EQUAL_POWER"
+                    "{other} is no curve of a fade: choose HOCKET_FADE_LINEAR (0), _EQUAL_POWER (1), _S_CURVE (2) or \
+                     _LOGARITHMIC (3)"
                 );
                 return Err(Failure::bad_input(text));
             }

@@ -111,6 +111,11 @@ static KINDS: &[Kind] = &[
         "Moves the signal between left and right at constant power.",
         effects::pan::flops,
     ),
+    Kind::of::<effects::tremolo::Tremolo>(
+        "tremolo",
+        "Lets the level swing, on both sides together or between them.",
+        effects::tremolo::flops,
+    ),
     Kind::of::<effects::eq::Eq>(
         "eq",
         "Parametric equaliser with four bands of nine shapes each.",

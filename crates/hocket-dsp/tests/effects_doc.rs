@@ -58,7 +58,8 @@ fn tables_are_those_of_the_code() {
 #[test]
 fn the_table_of_kinds_is_sound() {
     let names: Vec<&str> = kinds().iter().map(|kind| kind.name).collect();
-    let expected = "gain pan eq delay freeverb fdn compressor limiter gate amp correlation synth";
+    let expected =
+        "gain pan tremolo eq delay freeverb fdn compressor limiter gate amp correlation synth";
     assert_eq!(names.join(" "), expected);
     for kind in kinds() {
         for (n, param) in kind.params.iter().enumerate() {

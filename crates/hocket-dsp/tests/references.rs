@@ -1,9 +1,7 @@
 //! The effects against renders by other programs (SoX, SciPy, FFmpeg, Csound, ecasound) whose
 //! algorithms are fully defined. Tolerances are the manifest's.
 //!
-//! Whole sessions are compared in `hocket/tests/cli/references.rs`. These cases of the manifest with a formula are compared
-//! nowhere, because Hocket has nothing that computes them: a fade along a logarithm (`sox-fade-logarithmic-0.2-0.3`), as
-//! clips fade in lines or with equal power; a tremolo (`sox-tremolo-5-60`); a convolution (`scipy-convolve-4096`).
+//! Whole sessions are compared in `hocket/tests/cli/references.rs`, a convolution in `hocket-convolution/tests/reference.rs`.
 
 mod common;
 
@@ -196,6 +194,11 @@ fn delays() {
     ];
     let level = [("gain_db", hocket_dsp::level::lin_to_db(1.08))];
     check("sox-echo-100ms-0.4", &[("delay", &echo), ("gain", &level)]);
+}
+
+#[test]
+fn tremolo() {
+    check("sox-tremolo-5-60", &[("tremolo", &[("rate_hz", 5.0), ("depth", 0.6)])]);
 }
 
 #[test]

@@ -11,6 +11,70 @@ use hocket_dsp::effects::freeverb;
 use hocket_dsp::segment::Segmented;
 use hocket_dsp::{Coefficients, Shape, kinds};
 
+// ---- Tremolo ----
+
+/// The wave after so many cycles, in double precision.
+fn tremolo_wave(shape: f32, cycles: f64, edge: f64) -> f64 {
+    let height = (1.0 - 2.0 * (cycles - cycles.floor())).abs();
+    match shape as u32 {
+        0 => 0.5 + 0.5 * (std::f64::consts::TAU * cycles).cos(),
+        1 => height,
+        _ => {
+            let part = ((height - 0.5) / edge + 0.5).clamp(0.0, 1.0);
+            part * part * (3.0 - 2.0 * part)
+        }
+    }
+}
+
+#[test]
+fn a_tremolo_swings_as_its_shape_says() {
+    let (rate_hz, swing_hz, depth) = (48_000, 7.3, 0.8);
+    for shape in [0.0, 1.0, 2.0] {
+        for spread_deg in [0.0, 90.0, 180.0] {
+            let settings = [
+                ("rate_hz", swing_hz),
+                ("depth", depth),
+                ("shape", shape),
+                ("spread_deg", spread_deg),
+            ];
+            let input = Stereo::mono(vec![1.0; 30_000]);
+            let out = run(&mut *build("tremolo", rate_hz, &settings), &input);
+            // 5 ms of the triangle, which passes its height twice per cycle.
+            let edge = 2.0 * f64::from(swing_hz) * 0.005;
+            for (row, lag) in out.rows().into_iter().zip([0.0, f64::from(spread_deg) / 360.0]) {
+                for (frame, got) in row.iter().enumerate() {
+                    let cycles = frame as f64 * f64::from(swing_hz) / f64::from(rate_hz) - lag;
+                    let wave = tremolo_wave(shape, cycles, edge);
+                    let error = f64::from(*got) - (1.0 - f64::from(depth) * (1.0 - wave));
+                    assert!(error.abs() < 2e-6, "shape {shape}, frame {frame}: {error}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_tremolo_goes_on_at_its_phase_when_its_rate_changes() {
+    let input = Stereo::mono(vec![1.0; 24_000]);
+    let settings = [("rate_hz", 2.0), ("depth", 1.0), ("shape", 1.0)];
+    let events = [event(9_000, index("tremolo", "rate_hz"), 5.0)];
+    let mut tremolo = build("tremolo", 48_000, &settings);
+    let out = run_with(&mut *tremolo, &input, None, &[64], &events).left;
+    // 9,000 frames at 2 Hz are 0.375 cycles.
+    for frame in 9_000..24_000 {
+        let cycles = 0.375 + (frame - 9_000) as f64 * 5.0 / 48_000.0;
+        let error = f64::from(out[frame]) - tremolo_wave(1.0, cycles, 1.0);
+        assert!(error.abs() < 2e-6, "frame {frame}: {error}");
+    }
+}
+
+#[test]
+fn a_tremolo_without_depth_changes_no_bit() {
+    let input = stereo_noise(5000, 2);
+    let out = run(&mut *build("tremolo", 44_100, &[("depth", 0.0)]), &input);
+    assert_eq!(out.bits(), input.bits());
+}
+
 // ---- Equaliser ----
 
 /// Every shape at several places and rates: the spectrum of the impulse response is H(z).

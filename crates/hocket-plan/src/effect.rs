@@ -161,7 +161,7 @@ pub trait EffectCatalogue {
         let _ = kind;
         false
     }
-    /// Whether `kind` plays a file that the session names, such as a SoundFont. None does unless the catalogue says so.
+    /// Whether `kind` plays a file that the session names, such as a SoundFont or an impulse response. None does unless the catalogue says so.
     fn takes_file(&self, kind: &str) -> bool {
         let _ = kind;
         false

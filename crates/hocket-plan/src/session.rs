@@ -175,17 +175,24 @@ pub enum ClipFade {
     Linear,
     /// The power goes along a quarter of a sine: -3 dB in the middle. Clips of different sounds that cross so stay as loud.
     EqualPower,
+    /// The level goes along half a cosine, which has no corners. Two clips of the same sound that cross so are as loud as one.
+    SCurve,
+    /// The level in decibels goes in a straight line, from -100 dB. So it falls evenly for the ear, and clips that cross leave a gap.
+    Logarithmic,
 }
 
 impl ClipFade {
     /// All of them.
-    pub const ALL: [ClipFade; 2] = [ClipFade::Linear, ClipFade::EqualPower];
+    pub const ALL: [ClipFade; 4] =
+        [ClipFade::Linear, ClipFade::EqualPower, ClipFade::SCurve, ClipFade::Logarithmic];
 
     /// The name in session files.
     pub const fn name(self) -> &'static str {
         match self {
             ClipFade::Linear => "linear",
             ClipFade::EqualPower => "equal-power",
+            ClipFade::SCurve => "s-curve",
+            ClipFade::Logarithmic => "logarithmic",
         }
     }
 }

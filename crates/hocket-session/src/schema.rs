@@ -278,10 +278,11 @@ pub(crate) const FADE_OUT: Key = time(
 /// In the order of [`ClipFade::ALL`](hocket_plan::session::ClipFade::ALL).
 pub(crate) const FADE_CURVE: Key = key(
     "fade_curve",
-    Value::Choice(&["linear", "equal-power"]),
+    Value::Choice(&["linear", "equal-power", "s-curve", "logarithmic"]),
     "\"linear\"",
     "`linear`: the level in a straight line, for two clips of one sound that cross; `equal-power`: a quarter of a sine, \
-     -3 dB in the middle, for clips of different sounds.",
+     -3 dB in the middle, for clips of different sounds; `s-curve`: half a cosine, as `linear` without corners; \
+     `logarithmic`: the decibels in a straight line, from -100 dB.",
 );
 
 pub(crate) const KIND: Key = key(
@@ -335,13 +336,14 @@ pub(crate) const PRESET: Key = key(
     "preset",
     Value::Text,
     "none",
-    "The preset with which a plug-in starts, by its label or URI; values here go before its values. Not with `state`.",
+    "The preset with which a plug-in starts, by its label, URI or place; values here go before its values. Not with `state`.",
 );
 pub(crate) const EFFECT_FILE: Key = key(
     "file",
     Value::Text,
     "none",
-    "The SoundFont that a `soundfont` plays, which needs one; relative to the folder of the session file.",
+    "The SoundFont that a `soundfont` plays, or the impulse response of a `convolution`, which need one; relative to the \
+     folder of the session file.",
 );
 pub(crate) const ISOLATE: Key = key(
     "isolate",

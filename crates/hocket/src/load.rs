@@ -4,6 +4,7 @@ mod audio;
 pub(crate) mod inputs;
 pub(crate) mod project;
 mod song;
+mod impulses;
 mod soundfonts;
 mod sources;
 pub mod streams;

@@ -598,6 +598,11 @@ fn notes_are_heard() {
 }
 
 #[test]
+fn room_is_bit_identical_over_the_grid() {
+    check_grids("room.toml");
+}
+
+#[test]
 fn band_is_bit_identical_over_the_grid() {
     check_grids("band.toml");
 }

@@ -238,6 +238,15 @@ pub const CRATES: &[CrateRule] = &[
         because: "a host of plug-ins makes processors of them and knows no engine or session",
     },
     CrateRule {
+        name: "hocket-convolution",
+        workspace: &["hocket-dsp"],
+        workspace_dev: &[],
+        external: External::Only(&[always("rustfft")]),
+        serde: false,
+        std_banned: &[THREADS, TIME, FILES, NET, SYSTEM],
+        because: "it makes a processor of rows of samples, and knows no file, engine or session",
+    },
+    CrateRule {
         name: "hocket-soundfont",
         workspace: &["hocket-dsp", "hocket-time"],
         workspace_dev: &[],
@@ -309,6 +318,7 @@ pub const CRATES: &[CrateRule] = &[
             "hocket-streams",
             "hocket-devices",
             "hocket-plugins",
+            "hocket-convolution",
             "hocket-soundfont",
             "hocket-lab",
         ],

@@ -450,7 +450,7 @@ fn the_routing_of_a_session_changes_while_it_plays() {
         let track = NewStrip { name: c"new track".as_ptr(), output: group.name, ..room };
         for wrong in [
             NewClip { start_s: -1.0, ..clip },
-            NewClip { fade_curve: 2, ..clip },
+            NewClip { fade_curve: 4, ..clip },
             NewClip { media: 1000, ..clip },
             NewClip { gain_db: f32::NAN, ..clip },
         ] {

@@ -5,6 +5,7 @@
 
 pub mod gain;
 pub mod pan;
+pub mod tremolo;
 
 pub mod eq;
 

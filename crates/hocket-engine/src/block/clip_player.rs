@@ -195,8 +195,9 @@ mod tests {
             looped: *looped,
             ..clip()
         });
-        let equal_power = |clip| Clip { fade_curve: ClipFade::EqualPower, ..clip };
-        faded.flat_map(|clip: Clip| [clip.clone(), equal_power(clip)]).collect()
+        let curved =
+            |clip: Clip| ClipFade::ALL.map(move |fade_curve| Clip { fade_curve, ..clip.clone() });
+        faded.flat_map(curved).collect()
     }
 
     /// Frame by frame, as a clip is defined.

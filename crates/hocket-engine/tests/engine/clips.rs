@@ -44,6 +44,8 @@ fn formula(clip: &Clip, row: &[f32], t: u64) -> f64 {
     let curve = |share: f64| match clip.fade_curve {
         ClipFade::Linear => share,
         ClipFade::EqualPower => (share * std::f64::consts::FRAC_PI_2).sin(),
+        ClipFade::SCurve => 0.5 - 0.5 * (share * std::f64::consts::PI).cos(),
+        ClipFade::Logarithmic => 10f64.powf(-5.0 * (1.0 - share)),
     };
     let fade_in = curve(share(played, frames(clip.fade_in_s)));
     let fade_out = curve(end.map_or(1.0, |end| share(end - t, frames(clip.fade_out_s))));

@@ -377,6 +377,6 @@ impl EffectCatalogue for Documented {
     }
 
     fn takes_file(&self, kind: &str) -> bool {
-        kind == "soundfont"
+        ["soundfont", "convolution"].contains(&kind)
     }
 }

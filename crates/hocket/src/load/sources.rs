@@ -1,4 +1,4 @@
-//! Where effects come from that are not built into the engine: plug-ins, and the player of SoundFonts.
+//! Where effects come from that are not built into the engine: plug-ins, the player of SoundFonts, and impulse responses.
 
 use std::sync::{Arc, LazyLock};
 
@@ -6,6 +6,7 @@ use hocket_dsp::Processor;
 use hocket_engine::EffectSource;
 use hocket_plan::{Effect, ExtraOutput, FileRefusal, ParamLabel, ParamSpec, Preset};
 
+use super::impulses::Impulses;
 use super::soundfonts::SoundFonts;
 use crate::plugin::source::PLUGINS;
 
@@ -16,11 +17,16 @@ pub(super) static SOURCES: LazyLock<Arc<Sources>> = LazyLock::new(Arc::default);
 #[derive(Default)]
 pub(super) struct Sources {
     fonts: SoundFonts,
+    impulses: Impulses,
 }
 
 impl Sources {
     fn of(&self, kind: &str) -> &dyn EffectSource {
-        if kind == hocket_soundfont::KIND { &self.fonts } else { &**PLUGINS }
+        match kind {
+            hocket_soundfont::KIND => &self.fonts,
+            hocket_convolution::KIND => &self.impulses,
+            _ => &**PLUGINS,
+        }
     }
 }
 
@@ -58,7 +64,7 @@ impl EffectSource for Sources {
     }
 
     fn kinds(&self) -> &'static [&'static str] {
-        self.fonts.kinds()
+        &[hocket_soundfont::KIND, hocket_convolution::KIND]
     }
 
     fn takes_state(&self, kind: &str) -> bool {

@@ -160,6 +160,7 @@ fn what_is_installed_works_and_is_removed_without_a_trace() {
         "share/hocket/sessions/band.toml",
         "share/hocket/sessions/audio/PROVENANCE.md",
         "share/hocket/sessions/midi/bass.mid",
+        "share/hocket/sessions/impulses/small-room.wav",
         "share/hocket/sessions/soundfonts/small.sf2",
         "share/doc/hocket/LICENSE-MIT",
     ] {

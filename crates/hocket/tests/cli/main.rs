@@ -22,6 +22,7 @@ mod documented;
 mod dawproject;
 mod references;
 mod midi_files;
+mod impulses;
 mod disks;
 mod stalled_disk;
 mod inputs;

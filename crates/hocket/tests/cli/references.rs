@@ -98,17 +98,19 @@ fn a_clip_lies_where_it_lies_elsewhere() {
     (0..2).for_each(|side| check(id, &case, &got[side], &wanted));
 }
 
-/// Fades of equal power, at both ends of a clip and at its start alone.
+/// Fades that are no straight lines, at both ends of a clip and at its start alone.
 #[test]
-fn clips_fade_with_equal_power_as_elsewhere() {
-    for (id, fades) in [
-        ("sox-fade-quarter-sine-0.2-0.3", "fade_in_s = 0.2, fade_out_s = 0.3"),
-        ("ffmpeg-afade-in-qsin", "fade_in_s = 0.5"),
+fn clips_fade_along_curves_as_elsewhere() {
+    let both = "fade_in_s = 0.2, fade_out_s = 0.3";
+    for (id, curve, fades) in [
+        ("sox-fade-quarter-sine-0.2-0.3", "equal-power", both),
+        ("ffmpeg-afade-in-qsin", "equal-power", "fade_in_s = 0.5"),
+        ("sox-fade-logarithmic-0.2-0.3", "logarithmic", both),
     ] {
         let Some((folder, case)) = case(id) else { return };
         let file = folder.join(case["inputs"][0].as_str().unwrap());
         let track = format!(
-            "[[track]]\nname = \"a\"\nclip = [{{ file = \"{}\", {fades}, fade_curve = \"equal-power\" }}]\n",
+            "[[track]]\nname = \"a\"\nclip = [{{ file = \"{}\", {fades}, fade_curve = \"{curve}\" }}]\n",
             file.display()
         );
         let wanted = channels(&folder.join(case["output"].as_str().unwrap()));

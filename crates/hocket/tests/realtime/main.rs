@@ -1,4 +1,4 @@
-//! Clips that play from the disk, takes and SoundFonts keep the promises of a block: no allocation, no lock, no system call but the
+//! Clips that play from the disk, takes, SoundFonts and impulse responses keep the promises of a block: no allocation, no lock, no system call but the
 //! counted ones, no fill or copy by the C library. A test binary of its own, because its allocator belongs to the whole process.
 //!
 //! Built with the feature `sentry`, it sees every call of a block (see `hocket_engine::sentry`).
@@ -112,6 +112,27 @@ fn a_soundfont_leaves_no_trace_of_the_system() {
         }
         assert!(peak > 1.0e-2, "{schedule:?}: nothing was played");
         watching::check(&engine, 2_000, &format!("a SoundFont, {schedule:?}"));
+    }
+}
+
+/// Short parts and long ones of an impulse response, and a tremolo.
+#[test]
+fn an_impulse_response_leaves_no_trace_of_the_system() {
+    let _alone = alone();
+    watching::announce("an_impulse_response_leaves_no_trace_of_the_system");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sessions/room.toml");
+    let loaded = load_session_for_seats(Path::new(path), Some(RATE_HZ), 2).unwrap();
+    for schedule in ScheduleKind::ALL {
+        let mut engine = engine(&loaded.session, &loaded.media, schedule);
+        watching::forget();
+        let mut peak = 0.0f32;
+        for _ in 0..1_000 {
+            engine.process(FRAMES);
+            let rows = engine.output(FRAMES);
+            peak = rows.left.iter().fold(peak, |peak, sample| peak.max(sample.abs()));
+        }
+        assert!(peak > 1.0e-2, "{schedule:?}: nothing was played");
+        watching::check(&engine, 1_000, &format!("an impulse response, {schedule:?}"));
     }
 }
 
