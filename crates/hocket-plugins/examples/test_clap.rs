@@ -7,12 +7,15 @@
 //! With `outputs` in its file name, it has two further output ports: `Kick`, which is its main output upside down, and `Click`,
 //! of one channel, which is the sum of both sides.
 //!
+//! With `presets` in its file name, it offers presets: `Quiet`, `Loud`, `Broken` and `Fatal` in itself, and one in each file
+//! `*.gain` of the folder `gains` beside its file. Such a file holds a gain, as text.
+//!
 //! Its file name decides how it loads: one with `crashes`, `hangs` or `prints` in it does so. The name also decides how it
 //! misbehaves later (`Mode`).
 #![allow(unsafe_code, reason = "the macro that exports the entry")]
 #![allow(missing_docs)]
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::sync::OnceLock;
@@ -27,6 +30,7 @@ use clack_extensions::params::{
     ParamDisplayWriter, ParamInfo, ParamInfoFlags, ParamInfoWriter, PluginAudioProcessorParams,
     PluginMainThreadParams, PluginParams,
 };
+use clack_extensions::preset_discovery::prelude::*;
 use clack_extensions::state::{PluginState, PluginStateImpl};
 use clack_extensions::thread_check::HostThreadCheck;
 use clack_extensions::thread_pool::{HostThreadPool, PluginThreadPool, PluginThreadPoolImpl};
@@ -267,6 +271,7 @@ impl PluginThreadPoolImpl for Shared<'_> {
 }
 
 struct Main<'a> {
+    host: HostMainThreadHandle<'a>,
     values: &'a Values,
 }
 
@@ -294,6 +299,7 @@ impl Plugin for Fixture {
             .register::<PluginAudioPorts>()
             .register::<PluginLatency>()
             .register::<PluginParams>()
+            .register::<PluginPresetLoad>()
             .register::<PluginState>()
             .register::<PluginThreadPool>();
     }
@@ -310,10 +316,10 @@ impl DefaultPluginFactory for Fixture {
     }
 
     fn new_main_thread<'a>(
-        _: HostMainThreadHandle<'a>,
+        host: HostMainThreadHandle<'a>,
         shared: &'a Shared<'a>,
     ) -> Result<Main<'a>, PluginError> {
-        Ok(Main { values: &shared.values })
+        Ok(Main { host, values: &shared.values })
     }
 }
 
@@ -538,8 +544,103 @@ impl PluginStateImpl for Main<'_> {
     }
 }
 
+/// Where the presets in files are.
+static GAINS: OnceLock<CString> = OnceLock::new();
+
+/// Presets in the plug-in itself: names, load keys, and the plug-in that they are for.
+const OWN: [(&CStr, &CStr, &CStr); 5] = [
+    (c"Quiet", c"quiet", c"test.hocket.gain"),
+    (c"Loud", c"loud", c"test.hocket.gain"),
+    (c"Broken", c"broken", c"test.hocket.gain"),
+    (c"Fatal", c"fatal", c"test.hocket.gain"),
+    (c"Foreign", c"loud", c"test.hocket.other"),
+];
+
+impl Main<'_> {
+    fn refuse(&self, message: &'static CStr) -> PluginError {
+        if let Some(host) = self.host.shared().get_extension::<HostPresetLoad>() {
+            host.on_error(&self.host, Location::Plugin, None, 0, Some(message));
+        }
+        PluginError::Message("as asked")
+    }
+}
+
+impl PluginPresetLoadImpl for Main<'_> {
+    fn load_from_location(&self, place: Location, key: Option<&CStr>) -> Result<(), PluginError> {
+        let gain = match (place, key.map(CStr::to_bytes)) {
+            (Location::Plugin, Some(b"quiet")) => 0.25,
+            (Location::Plugin, Some(b"loud")) => 2.0,
+            (Location::Plugin, Some(b"fatal")) => std::process::abort(),
+            (Location::File { path }, None) => {
+                let text = std::fs::read_to_string(path.to_str()?)?;
+                text.trim().parse().map_err(|_| self.refuse(c"the file holds no number"))?
+            }
+            _ => return Err(self.refuse(c"nobody can load it")),
+        };
+        self.values.set(0, gain);
+        self.values.set(1, 10.0 * gain);
+        Ok(())
+    }
+}
+
+struct Presets(ProviderDescriptor);
+
+struct Provided;
+
+impl ProviderImpl<'_> for Provided {
+    fn get_metadata(
+        &mut self,
+        place: Location,
+        receiver: &mut MetadataReceiver,
+    ) -> Result<(), PluginError> {
+        let clap = |id| UniversalPluginId { abi: c"clap", id };
+        if let Location::File { .. } = place {
+            receiver.begin_preset(None, None)?.add_plugin_id(clap(c"test.hocket.gain"));
+            return Ok(());
+        }
+        for (name, key, id) in OWN {
+            receiver.begin_preset(Some(name), Some(key))?.add_plugin_id(clap(id));
+        }
+        Ok(())
+    }
+}
+
+impl PresetDiscoveryFactoryImpl for Presets {
+    fn provider_count(&self) -> u32 {
+        1
+    }
+
+    fn provider_descriptor(&self, index: u32) -> Option<&ProviderDescriptor> {
+        (index == 0).then_some(&self.0)
+    }
+
+    fn create_provider<'a>(
+        &'a self,
+        indexer: IndexerInfo<'a>,
+        _: &CStr,
+    ) -> Option<ProviderInstance<'a>> {
+        Some(ProviderInstance::new(indexer, &self.0, |mut indexer| {
+            indexer.declare_filetype(FileType {
+                name: c"Gain",
+                description: None,
+                file_extension: Some(c"gain"),
+            })?;
+            let place =
+                |location| LocationInfo { name: c"presets", flags: Flags::empty(), location };
+            indexer.declare_location(place(Location::Plugin))?;
+            if let Some(path) = GAINS.get() {
+                indexer.declare_location(place(Location::File { path }))?;
+            }
+            Ok(Provided)
+        }))
+    }
+}
+
 /// Misbehaves as the file's name says.
-struct FixtureEntry(SinglePluginEntry<Fixture>);
+struct FixtureEntry {
+    plugin: SinglePluginEntry<Fixture>,
+    presets: Option<PresetDiscoveryFactoryWrapper<Presets>>,
+}
 
 impl Entry for FixtureEntry {
     fn new(path: Option<&CStr>) -> Result<Self, EntryLoadError> {
@@ -556,11 +657,21 @@ impl Entry for FixtureEntry {
         }
         MODE.get_or_init(|| Mode::of(name));
         HAS_OUTPUTS.store(name.contains("outputs"), Relaxed);
-        SinglePluginEntry::new(path).map(FixtureEntry)
+        let gains = format!("{}gains", path_text.strip_suffix(name).unwrap_or_default());
+        let has_presets = name.contains("presets");
+        if let (true, Ok(gains)) = (has_presets, CString::new(gains)) {
+            GAINS.get_or_init(|| gains);
+        }
+        let provider = ProviderDescriptor::new("test.hocket.presets", "Test presets");
+        let presets = has_presets.then(|| PresetDiscoveryFactoryWrapper::new(Presets(provider)));
+        Ok(FixtureEntry { plugin: SinglePluginEntry::new(path)?, presets })
     }
 
     fn declare_factories<'a>(&'a self, builder: &mut EntryFactories<'a>) {
-        self.0.declare_factories(builder);
+        self.plugin.declare_factories(builder);
+        if let Some(presets) = &self.presets {
+            builder.register_factory(presets);
+        }
     }
 }
 

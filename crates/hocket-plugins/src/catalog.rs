@@ -7,6 +7,7 @@ use hocket_dsp::Processor;
 use crate::description::{Description, Format, session_name};
 use crate::isolate::{self, Isolation};
 use crate::lv2::{Preset, PresetName};
+use crate::presets::PresetScanner;
 use crate::{clap, lv2, vst3};
 
 /// A plug-in as a session wants it.
@@ -28,6 +29,8 @@ pub struct Catalog {
     plugins: Vec<Description>,
     /// LV2 bundles that may hold presets.
     bundles: Vec<PathBuf>,
+    /// What asks CLAP plug-ins for their presets.
+    scanner: Option<PresetScanner>,
 }
 
 /// What a preset sets.
@@ -42,7 +45,7 @@ pub struct PresetValues {
 impl Catalog {
     /// Of what a scan found.
     pub fn new(plugins: Vec<Description>) -> Catalog {
-        Catalog { plugins, bundles: Vec::new() }
+        Catalog { plugins, bundles: Vec::new(), scanner: None }
     }
 
     /// With the LV2 bundles in which presets may lie besides those of the plug-ins themselves.
@@ -51,30 +54,41 @@ impl Catalog {
         Catalog { bundles, ..self }
     }
 
-    /// The presets of a plug-in, sorted by label. CLAP and VST3 plug-ins have none here.
+    /// With what asks CLAP plug-ins for their presets. Without it they have none.
+    #[must_use]
+    pub fn with_preset_scanner(self, scanner: PresetScanner) -> Catalog {
+        Catalog { scanner: Some(scanner), ..self }
+    }
+
+    /// The presets of a plug-in, sorted by label. VST3 plug-ins have none here.
     ///
-    /// Thread: control. Reads files; runs no code of the plug-in.
+    /// Thread: control. Reads files; code of the plug-in runs in a process of its own.
     ///
     /// # Errors
-    /// There is no such plug-in, or liblilv is not there. The text is for users.
+    /// There is no such plug-in, liblilv is not there, or a CLAP plug-in cannot say. The text is for users.
     pub fn presets(&self, kind: &str) -> Result<Vec<PresetName>, String> {
         let plugin = self.usable(kind)?;
         match Format::of_kind(kind) {
             Some((Format::Lv2, uri)) => lv2::presets(&plugin.library, &self.bundles, uri),
+            Some((Format::Clap, _)) => {
+                self.scanner.as_ref().map_or(Ok(Vec::new()), |scanner| scanner.list(plugin))
+            }
             _ => Ok(Vec::new()),
         }
     }
 
-    /// The preset of a plug-in with this URI or label.
+    /// The preset of a plug-in with this label, or with this URI (LV2) or place (CLAP).
     ///
-    /// Thread: control. Reads files; runs no code of the plug-in.
+    /// Thread: control. Reads files; code of the plug-in runs in a process of its own.
     ///
     /// # Errors
-    /// There is no such preset, or several have this label. The text is for users.
+    /// There is no such preset, several have this label, or the plug-in does not load it. The text is for users.
     pub fn preset(&self, kind: &str, name: &str) -> Result<PresetValues, String> {
         let plugin = self.usable(kind)?;
-        let Some((Format::Lv2, uri)) = Format::of_kind(kind) else {
-            return Err("Hocket reads presets of LV2 plug-ins only; load a state instead".into());
+        let uri = match (Format::of_kind(kind), &self.scanner) {
+            (Some((Format::Lv2, uri)), _) => uri,
+            (Some((Format::Clap, _)), Some(scanner)) => return scanner.load(plugin, name),
+            _ => return Err("Hocket reads no presets of this plug-in; load a state instead".into()),
         };
         let Preset { ports, state } = lv2::preset(&plugin.library, &self.bundles, uri, name)?;
         let mut values: Vec<f32> =

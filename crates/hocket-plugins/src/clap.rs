@@ -10,6 +10,7 @@ mod log;
 mod host;
 mod instances;
 mod main_thread;
+mod presets;
 mod processor;
 
 use std::path::Path;
@@ -17,8 +18,10 @@ use std::path::Path;
 use hocket_dsp::Processor;
 
 use crate::Description;
+use crate::catalog::PresetValues;
 use crate::description::Format;
 use crate::isolate::Hosted;
+use crate::presets::ClapPreset;
 use instances::{Order, Values};
 use main_thread::on_main;
 use processor::ClapProcessor;
@@ -30,6 +33,24 @@ use processor::ClapProcessor;
 pub fn plugins(file: &Path) -> Result<Vec<String>, String> {
     let file = file.to_path_buf();
     on_main(move |instances| instances.ids(&file))?
+}
+
+/// The presets of a plug-in, as its file tells them. Runs its code, and looks at the files that it names.
+///
+/// # Errors
+/// Its file does not load, or cannot list them.
+pub fn presets(file: &Path, id: &str) -> Result<Vec<ClapPreset>, String> {
+    let (file, id) = (file.to_path_buf(), id.to_owned());
+    on_main(move |instances| instances.presets(&file, &id))?
+}
+
+/// What a preset sets: makes an instance, which loads it.
+///
+/// # Errors
+/// The plug-in does not load it, or saves no state.
+pub fn preset_values(file: &Path, id: &str, preset: &ClapPreset) -> Result<PresetValues, String> {
+    let (file, id, preset) = (file.to_path_buf(), id.to_owned(), preset.clone());
+    on_main(move |instances| instances.preset_values(&file, &id, &preset))?
 }
 
 /// Describes a plug-in. Makes an instance of it and activates it.

@@ -7,6 +7,7 @@
 //! 1. [`description`]: what is known of a plug-in, and what its *kind* is called in sessions.
 //! 2. [`layout`](mod@layout): how a plug-in's ports fit the two channels of a strip; [`extra`]: its outputs beside the first.
 //! 3. [`scan`] and [`catalog`]: how plug-ins are found, in processes of their own, and remembered.
+//!    [`presets`]: those of plug-ins, and how a session names one.
 //! 4. [`changes`](mod@changes): when changes of parameters take effect.
 //! 5. [`check`]: the stress test of a plug-in.
 //! 6. [`isolate`]: plug-ins in processes of their own.
@@ -30,6 +31,7 @@ mod names;
 pub mod heard;
 pub mod scan;
 pub mod check;
+pub mod presets;
 mod song;
 pub mod isolate;
 pub mod watch;

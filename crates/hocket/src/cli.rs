@@ -40,8 +40,8 @@ pub use named_file::NamedFile;
 pub use normalize::{Measure, Normalize};
 pub use play::PlayArgs;
 pub use plugin::{
-    CheckPluginArgs, ExerciseArgs, InfoArgs, ListArgs, LookArgs, PluginArgs, PluginCommand,
-    RunArgs, SaveArgs, StartArgs,
+    AskPresetsArgs, CheckPluginArgs, ExerciseArgs, InfoArgs, ListArgs, LookArgs, PluginArgs,
+    PluginCommand, RunArgs, SaveArgs, StartArgs,
 };
 pub use position::{Position, number};
 pub use recover::RecoverArgs;

@@ -12,10 +12,11 @@ pub(crate) mod watched;
 
 use std::path::PathBuf;
 
+use hocket_plugins::presets::{self, PresetScanner};
 use hocket_plugins::scan::{self, Found, Library, Places, Scanner};
 use hocket_plugins::{Catalog, Format, lv2};
 
-use crate::cli::{InfoArgs, ListArgs, LookArgs, PluginArgs, PluginCommand};
+use crate::cli::{AskPresetsArgs, InfoArgs, ListArgs, LookArgs, PluginArgs, PluginCommand};
 use crate::failure::{Exit, Failure};
 use crate::output::{line, print, print_json, tell};
 
@@ -32,6 +33,7 @@ pub fn run(args: &PluginArgs) -> Result<Exit, Failure> {
         PluginCommand::Check(args) => check::run(args),
         PluginCommand::Exercise(args) => check::exercise(args),
         PluginCommand::Look(args) => look(args),
+        PluginCommand::AskPresets(args) => ask_presets(args),
         PluginCommand::Isolated => isolated::serve(),
     }
 }
@@ -70,6 +72,11 @@ fn look(args: &LookArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
+fn ask_presets(args: &AskPresetsArgs) -> Result<Exit, Failure> {
+    presets::answer(&args.question, &args.into).map_err(Failure::not_possible)?;
+    Ok(Exit::Done)
+}
+
 /// The plug-ins of this machine.
 ///
 /// # Errors
@@ -77,7 +84,10 @@ fn look(args: &LookArgs) -> Result<Exit, Failure> {
 pub(crate) fn catalog() -> Result<Catalog, Failure> {
     let lv2 = places().libraries().into_iter().filter(|library| library.format == Format::Lv2);
     let bundles = lv2.map(|library| library.path).collect();
-    Ok(Catalog::new(found(false)?.plugins).with_bundles(bundles))
+    let catalog = Catalog::new(found(false)?.plugins).with_bundles(bundles);
+    let program = std::env::current_exe().map_err(Failure::not_possible)?;
+    let arguments = vec!["plugin".into(), "ask-presets".into()];
+    Ok(catalog.with_preset_scanner(PresetScanner { program, arguments, limit: 3 * scan::LIMIT }))
 }
 
 fn places() -> Places {

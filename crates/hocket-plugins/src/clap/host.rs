@@ -1,6 +1,7 @@
 //! What a CLAP plug-in may call. Each call only sets a flag, but for two: one that asks for tasks runs them, and one that
 //! logs copies its line.
 
+use std::ffi::CStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
@@ -10,6 +11,8 @@ use clack_extensions::log::{HostLog, HostLogImpl, LogSeverity};
 use clack_extensions::params::{
     HostParams, HostParamsImplMainThread, HostParamsImplShared, ParamClearFlags, ParamRescanFlags,
 };
+use clack_extensions::preset_discovery::HostPresetLoadImpl;
+use clack_extensions::preset_discovery::prelude::{HostPresetLoad, Location};
 use clack_extensions::state::{HostState, HostStateImpl};
 use clack_extensions::tail::{HostTail, HostTailImpl};
 use clack_extensions::thread_check::{HostThreadCheck, HostThreadCheckImpl};
@@ -82,6 +85,7 @@ impl HostHandlers for Hocket {
             .register::<HostLatency>()
             .register::<HostLog>()
             .register::<HostParams>()
+            .register::<HostPresetLoad>()
             .register::<HostState>()
             .register::<HostTail>()
             .register::<HostThreadPool>();
@@ -145,6 +149,16 @@ impl HostParamsImplMainThread for OfMainThread {
     fn rescan(&self, _: ParamRescanFlags) {}
 
     fn clear(&self, _: ClapId, _: ParamClearFlags) {}
+}
+
+impl HostPresetLoadImpl for OfMainThread {
+    fn on_error(&self, _: Location<'_>, _: Option<&CStr>, _: i32, message: Option<&CStr>) {
+        if let Some(message) = message {
+            self.0.log.add(&message.to_string_lossy());
+        }
+    }
+
+    fn loaded(&self, _: Location<'_>, _: Option<&CStr>) {}
 }
 
 impl HostStateImpl for OfMainThread {

@@ -137,7 +137,7 @@ impl Instance {
 }
 
 impl Instances {
-    fn entry(&mut self, file: &Path) -> Result<PluginEntry, String> {
+    pub(super) fn entry(&mut self, file: &Path) -> Result<PluginEntry, String> {
         if let Some(entry) = self.entries.get(file) {
             return Ok(entry.clone());
         }
@@ -246,18 +246,22 @@ impl Instances {
     }
 }
 
-fn instance(
+pub(super) fn instance(
     entry: &PluginEntry,
     id: &str,
     flags: &Arc<Flags>,
 ) -> Result<PluginInstance<Hocket>, String> {
     let refused = |error: &dyn std::fmt::Display| format!("it makes no instance: {error}");
-    let info = HostInfo::new("Hocket", "The Hocket authors", "", env!("CARGO_PKG_VERSION"))
-        .map_err(|error| refused(&error))?;
+    let info = host_info().map_err(|error| refused(&error))?;
     let id = CString::new(id).map_err(|error| refused(&error))?;
     let (any, main) = (Arc::clone(flags), Arc::clone(flags));
     PluginInstance::new(move |_| OfAnyThread(any), move |_| OfMainThread(main), entry, &id, &info)
         .map_err(|error| refused(&error))
+}
+
+/// What a plug-in learns of Hocket.
+pub(super) fn host_info() -> Result<HostInfo, std::ffi::NulError> {
+    HostInfo::new("Hocket", "The Hocket authors", "", env!("CARGO_PKG_VERSION"))
 }
 
 /// Channels of each audio port: inputs, outputs.
@@ -291,7 +295,7 @@ fn output_names(instance: &mut PluginInstance<Hocket>) -> Vec<String> {
     (0..ports.count(&handle, false).min(MOST_CHANNELS as u32)).filter_map(name).collect()
 }
 
-fn facts(instance: &mut PluginInstance<Hocket>) -> Result<Facts, String> {
+pub(super) fn facts(instance: &mut PluginInstance<Hocket>) -> Result<Facts, String> {
     let (inputs, outputs) = audio_ports(instance)?;
     let names = output_names(instance);
     let handle = instance.plugin_handle();

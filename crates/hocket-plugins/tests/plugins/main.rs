@@ -2,6 +2,7 @@
 
 mod check;
 mod clap;
+mod clap_presets;
 mod common;
 mod isolate;
 mod lv2;

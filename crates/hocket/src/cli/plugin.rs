@@ -33,6 +33,9 @@ pub enum PluginCommand {
     /// Looks at one library: the process in which unknown code runs first.
     #[command(hide = true)]
     Look(LookArgs),
+    /// Asks one plug-in for its presets: the process in which it may crash.
+    #[command(hide = true)]
+    AskPresets(AskPresetsArgs),
     /// Runs one plug-in for the process that started this one.
     #[command(hide = true)]
     Isolated,
@@ -195,6 +198,15 @@ pub struct ExerciseArgs {
     /// The file that says what to do.
     pub job: PathBuf,
     /// Where to write what was found.
+    pub into: PathBuf,
+}
+
+/// Arguments of `hocket plugin ask-presets`.
+#[derive(Debug, Args)]
+pub struct AskPresetsArgs {
+    /// What is asked, as JSON.
+    pub question: String,
+    /// Where to write the answer.
     pub into: PathBuf,
 }
 

@@ -279,6 +279,37 @@ fn presets_are_listed_rendered_and_named_in_sessions() {
     assert!(words.iter().all(|word| ran.err.contains(word)), "{}", ran.err);
 }
 
+/// A CLAP plug-in is asked in a process of its own.
+#[test]
+fn presets_of_clap_plug_ins_are_listed_and_named_in_sessions() {
+    let test = "presets_of_clap_plug_ins_are_listed_and_named_in_sessions";
+    let Some(machine) = Machine::with_test_clap(test, "presets") else { return };
+    let info = machine.run(&["plugin", "info", GAIN]);
+    assert!(info.out.contains("presets\n  Broken  #broken\n  Fatal   #fatal\n"), "{}", info.out);
+    let output = machine.file("out.wav");
+    let session = |effect: &str| {
+        let text = format!("[[track.effect]]\nkind = \"{GAIN}\"\n{effect}\n");
+        let (_folder, session) = one_track(&text);
+        let ran = machine.run(&["render", &session, "-o", &output]);
+        (ran, std::fs::read(&output).ok())
+    };
+    let (ran, by_value) = session("output_gain = 0.25\ndelay = 2.5");
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(session("preset = \"Quiet\"").1 == by_value);
+    assert!(session("preset = \"#quiet\"").1 == by_value);
+    assert!(session("preset = \"Quiet\"\noutput_gain = 0.5").1 != by_value);
+    let refused = |preset: &str, words: &str| {
+        let (ran, _) = session(&format!("preset = \"{preset}\""));
+        assert!(ran.code == Some(2) && ran.err.contains(words), "{preset}: {}", ran.err);
+    };
+    refused(
+        "Loudest",
+        "there is no preset 'Loudest'; there are 'Broken', 'Fatal', 'Loud', 'Quiet'",
+    );
+    refused("Broken", "does not load the preset 'Broken': nobody can load it");
+    refused("Fatal", "the plug-in crashed (signal 6) when it was asked for presets");
+}
+
 #[test]
 fn a_state_is_saved_for_sessions() {
     let test = "a_state_is_saved_for_sessions";
