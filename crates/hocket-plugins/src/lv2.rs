@@ -3,6 +3,7 @@
 mod events;
 #[allow(unsafe_code)]
 mod ffi;
+mod fixed;
 mod ports;
 mod presets;
 mod processor;
@@ -26,12 +27,14 @@ pub use state::{Entry, State};
 const SEQUENCE_BYTES: usize = 64 * 1024;
 
 /// What Hocket offers: the features that a plug-in may require.
-const OFFERED: [&str; 14] = [
+const OFFERED: [&str; 16] = [
     "http://lv2plug.in/ns/ext/urid#map",
     "http://lv2plug.in/ns/ext/urid#unmap",
     "http://lv2plug.in/ns/ext/options#options",
     "http://lv2plug.in/ns/ext/buf-size#boundedBlockLength",
     "http://lv2plug.in/ns/ext/buf-size#coarseBlockLength",
+    "http://lv2plug.in/ns/ext/buf-size#fixedBlockLength",
+    "http://lv2plug.in/ns/ext/buf-size#powerOf2BlockLength",
     "http://lv2plug.in/ns/ext/worker#schedule",
     "http://lv2plug.in/ns/ext/state#mapPath",
     "http://lv2plug.in/ns/ext/state#freePath",

@@ -48,6 +48,14 @@ pub enum SongClock<'a> {
 }
 
 impl SongClock<'_> {
+    /// As [`SongClock::at`] where that is known: a process of its own knows the first frame of a block alone.
+    pub fn known_at(&self, offset: u32) -> Option<SongPoint> {
+        match self {
+            SongClock::Block(_) => Some(self.at(offset)),
+            SongClock::Told { start, .. } => (offset == 0).then_some(*start),
+        }
+    }
+
     pub fn at(&self, offset: u32) -> SongPoint {
         match self {
             SongClock::Block(time) => SongPoint::at(time, offset),

@@ -28,6 +28,6 @@ mod library;
 pub mod row;
 mod urid;
 
-pub use instance::{Instance, Memory, Shared, Wires};
+pub use instance::{Instance, Memory, Shared, Terms, Wires};
 pub use library::{Bundle, PortFacts, PresetName, check as check_lilv};
 pub use urid::urid;

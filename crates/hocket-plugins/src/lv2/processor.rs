@@ -11,14 +11,15 @@ use hocket_dsp::{Block, Change, Processor, StereoMut, StereoRef};
 use hocket_time::{Event, EventBuffer, EventKind};
 
 use super::events::{Sequence, Song, Urids, offer};
-use super::ffi::{Bundle, Instance, Shared};
+use super::ffi::{Bundle, Instance, Shared, Terms};
+use super::fixed::Fixed;
 use super::ports::Ports;
 use super::state::State;
-use crate::LONGEST_RUN;
 use crate::changes::{At, Changes, of_block};
 use crate::extra::put;
 use crate::isolate::Hosted;
 use crate::song::SongClock;
+use crate::{LONGEST_RUN, NOMINAL_RUN};
 
 /// Frames after which a latency port has its value.
 const LATENCY_RUN: usize = 256;
@@ -28,6 +29,11 @@ const MOST_LATENCY_FRAMES: f32 = 10_000_000.0;
 const ROOM: WorkRoom = WorkRoom { messages: 64, bytes: 16 * 1024 + 8, outlives_reset: true };
 /// A plug-in that requires this feature gets its blocks whole.
 const WHOLE_BLOCKS: &str = "http://lv2plug.in/ns/ext/buf-size#coarseBlockLength";
+/// One that requires one of these gets runs of one length, which is a power of 2.
+const FIXED_BLOCKS: [&str; 2] = [
+    "http://lv2plug.in/ns/ext/buf-size#fixedBlockLength",
+    "http://lv2plug.in/ns/ext/buf-size#powerOf2BlockLength",
+];
 /// One that requires this feature is nothing without the state that its data describe.
 const DEFAULT_STATE: &str = "http://lv2plug.in/ns/ext/state#loadDefaultState";
 
@@ -38,6 +44,8 @@ pub struct Plan {
     rate_hz: u32,
     pub ports: Ports,
     whole_blocks: bool,
+    /// The length of every run, where the plug-in requires one.
+    fixed: Option<usize>,
     /// With which it begins where no other one is given.
     default_state: Option<State>,
 }
@@ -56,8 +64,9 @@ impl Plan {
                 None => return Err("its default state cannot be read".into()),
             },
         };
-        let whole_blocks = requires(WHOLE_BLOCKS);
-        Ok(Plan { bundle, uri: uri.into(), rate_hz, ports, whole_blocks, default_state })
+        let fixed = FIXED_BLOCKS.into_iter().any(requires).then_some(NOMINAL_RUN);
+        let whole_blocks = fixed.is_some() || requires(WHOLE_BLOCKS);
+        Ok(Plan { bundle, uri: uri.into(), rate_hz, ports, whole_blocks, fixed, default_state })
     }
 
     /// The default of each parameter.
@@ -79,31 +88,40 @@ impl Plan {
     fn instance(&self, values: &[f32], state: Option<&State>) -> Result<Instance, String> {
         let state = state.or(self.default_state.as_ref());
         let wired = (self.ports.wires.as_slice(), self.ports.memory(values));
-        Instance::new(&self.bundle, &self.uri, self.rate_hz, wired, state)
+        let terms = Terms { rate_hz: self.rate_hz, run: self.fixed };
+        Instance::new(&self.bundle, &self.uri, terms, wired, state)
     }
 
     fn instances(&self, values: &[f32], state: Option<&State>) -> Result<Vec<Instance>, String> {
         (0..self.ports.layout.instances()).map(|_| self.instance(values, state)).collect()
     }
 
-    /// Runs an instance for a moment and reads its latency port.
+    /// The latency. Runs an instance for a moment and reads its latency port, if it has one.
     ///
     /// # Errors
     /// It makes no instance.
     pub fn latency(&self, values: &[f32], state: Option<&State>) -> Result<u32, String> {
+        if self.ports.latency.is_none() {
+            return Ok(self.late());
+        }
         let mut instance = self.instance(&self.fitted(values), state)?;
         let urids = Urids::new();
         self.offer_outputs(&urids, &mut instance);
         self.write_inputs(&mut instance, |buffer, _| {
             Sequence::new(urids, buffer);
         });
-        instance.run(LATENCY_RUN, &mut None);
+        instance.run(self.fixed.unwrap_or(LATENCY_RUN), &mut None);
         Ok(self.latency_of(&mut instance))
     }
 
     fn latency_of(&self, instance: &mut Instance) -> u32 {
         let frames = self.ports.latency.map_or(0.0, |port| instance.memory().controls.get()[port]);
-        frames.clamp(0.0, MOST_LATENCY_FRAMES).round() as u32
+        frames.clamp(0.0, MOST_LATENCY_FRAMES).round() as u32 + self.late()
+    }
+
+    /// By how much sound is late that waits for a run.
+    fn late(&self) -> u32 {
+        self.fixed.map_or(0, |frames| frames as u32)
     }
 
     fn offer_outputs(&self, urids: &Urids, instance: &mut Instance) {
@@ -128,6 +146,8 @@ pub struct Lv2Processor {
     instances: Vec<Instance>,
     values: Vec<f32>,
     changes: Changes,
+    /// Of a plug-in that requires runs of one length.
+    fixed: Option<Box<Fixed>>,
     known: Arc<Known>,
     requests: Option<Box<dyn WorkRequests>>,
     main: Option<Box<dyn MainRequests>>,
@@ -147,14 +167,13 @@ impl Lv2Processor {
         state: Option<State>,
     ) -> Result<Lv2Processor, String> {
         let values = plan.fitted(values);
-        let latency = match plan.ports.latency {
-            Some(_) => plan.latency(&values, state.as_ref())?,
-            None => 0,
-        };
+        let latency = plan.latency(&values, state.as_ref())?;
         let instances = plan.instances(&values, state.as_ref())?;
         let known = Arc::new(Known::default());
         known.add(&instances);
         let changes = Changes::new(values.len(), plan.whole_blocks);
+        let extra_rows = plan.ports.extra_rows().count();
+        let fixed = plan.fixed.map(|length| Box::new(Fixed::new(length, extra_rows)));
         let (urids, requests, main, expected) = (Urids::new(), None, None, None);
         Ok(Lv2Processor {
             plan,
@@ -162,6 +181,7 @@ impl Lv2Processor {
             instances,
             values,
             changes,
+            fixed,
             known,
             requests,
             main,
@@ -258,6 +278,39 @@ impl Lv2Processor {
         (!known).then_some(song)
     }
 
+    /// The block of a plug-in whose runs have one length. Changes take effect at the start of the next run.
+    fn process_fixed(
+        &mut self,
+        fixed: &mut Fixed,
+        block: &mut Block<'_>,
+        song: Option<SongClock<'_>>,
+    ) {
+        let frames = block.frames();
+        let song = song.filter(|_| self.plan.ports.time.is_some());
+        let mut next = of_block(block.events, block.received()).peekable();
+        let mut at = 0;
+        while at < frames {
+            while let Some(change) = next.next_if(|change| change.frame as usize <= at) {
+                self.changes.wait(change.index, change.value);
+            }
+            if fixed.is_empty() {
+                self.apply(true);
+                let point = song.and_then(|song| song.known_at(at as u32));
+                fixed.song = point.as_ref().map(Song::at);
+            }
+            let end = at + fixed.room(frames - at);
+            self.lost += fixed.exchange(block, (at, end));
+            if fixed.is_full() {
+                let run = (0, fixed.length());
+                fixed.run(|waiting, song| self.run(waiting, run, song.as_ref()));
+            }
+            at = end;
+        }
+        next.for_each(|change| self.changes.wait(change.index, change.value));
+        self.report_lost();
+        self.report_latency();
+    }
+
     fn report_lost(&mut self) {
         let lost = std::mem::take(&mut self.lost);
         if lost > 0 {
@@ -281,6 +334,11 @@ impl Lv2Processor {
 
 impl Hosted for Lv2Processor {
     fn process_told(&mut self, block: &mut Block<'_>, song: Option<SongClock<'_>>) {
+        if let Some(mut fixed) = self.fixed.take() {
+            self.process_fixed(&mut fixed, block, song);
+            self.fixed = Some(fixed);
+            return;
+        }
         let frames = block.frames();
         let mut song = self.news(song, frames);
         let mut next = of_block(block.events, block.received()).peekable();
@@ -339,6 +397,7 @@ impl Processor for Lv2Processor {
         self.apply(true);
         self.changes.reset();
         self.instances.iter_mut().for_each(Instance::reset);
+        self.fixed.iter_mut().for_each(|fixed| fixed.reset());
         self.expected = None;
     }
 

@@ -4,6 +4,7 @@ mod check;
 mod clap;
 mod clap_presets;
 mod common;
+mod fixed;
 mod isolate;
 mod lv2;
 mod outputs;

@@ -182,6 +182,8 @@ uris! {
     OPTION_NOMINAL_BLOCK = c"http://lv2plug.in/ns/ext/buf-size#nominalBlockLength";
     OPTION_SEQUENCE_SIZE = c"http://lv2plug.in/ns/ext/buf-size#sequenceSize";
     BOUNDED_BLOCK = c"http://lv2plug.in/ns/ext/buf-size#boundedBlockLength";
+    FIXED_BLOCK = c"http://lv2plug.in/ns/ext/buf-size#fixedBlockLength";
+    POWER_OF_2_BLOCK = c"http://lv2plug.in/ns/ext/buf-size#powerOf2BlockLength";
     COARSE_BLOCK = c"http://lv2plug.in/ns/ext/buf-size#coarseBlockLength";
     WORKER_SCHEDULE = c"http://lv2plug.in/ns/ext/worker#schedule";
     WORKER_INTERFACE = c"http://lv2plug.in/ns/ext/worker#interface";

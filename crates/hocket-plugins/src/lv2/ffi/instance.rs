@@ -122,6 +122,15 @@ impl Drop for Place {
     }
 }
 
+/// How an instance will run.
+#[derive(Debug, Clone, Copy)]
+pub struct Terms {
+    /// Sample rate.
+    pub rate_hz: u32,
+    /// The length of every run, a power of 2. `None`: any length up to [`LONGEST_RUN`].
+    pub run: Option<usize>,
+}
+
 /// An instance that is active.
 pub struct Instance {
     shared: Arc<Shared>,
@@ -148,7 +157,7 @@ impl Instance {
     pub fn new(
         bundle: &Bundle,
         uri: &str,
-        rate_hz: u32,
+        terms: Terms,
         (wires, memory): (&[Wires], Memory),
         state: Option<&State>,
     ) -> Result<Instance, String> {
@@ -156,9 +165,9 @@ impl Instance {
         // Relaxed: a number that nobody else gets is all that is needed.
         let number = NUMBERS.fetch_add(1, Relaxed);
         let context = Place::new(number);
-        let features = Features::new(context.0, rate_hz);
+        let features = Features::new(context.0, terms);
         // SAFETY: Alive: `Shared` owns both.
-        let made = unsafe { bundle.instantiate(uri, f64::from(rate_hz), &features.list) };
+        let made = unsafe { bundle.instantiate(uri, f64::from(terms.rate_hz), &features.list) };
         let made = made.ok_or("it makes no instance: its library does not load, or it refuses")?;
         let worker = interface(&made, abi::WORKER_INTERFACE).map(NonNull::cast);
         let state_interface = interface(&made, abi::STATE_INTERFACE).map(NonNull::cast);
@@ -400,15 +409,15 @@ fn interface(made: &Made, uri: &CStr) -> Option<NonNull<c_void>> {
 }
 
 impl Features {
-    fn new(context: NonNull<Context>, rate_hz: u32) -> Features {
+    fn new(context: NonNull<Context>, terms: Terms) -> Features {
         let map = Box::new(map_feature());
         let unmap = Box::new(unmap_feature());
         let schedule = Box::new(abi::WorkerSchedule { handle: context.as_ptr().cast(), schedule });
         let values = Box::new(Values {
-            rate_hz: rate_hz as f32,
-            min: 1,
-            max: LONGEST_RUN as i32,
-            nominal: NOMINAL_RUN as i32,
+            rate_hz: terms.rate_hz as f32,
+            min: terms.run.unwrap_or(1) as i32,
+            max: terms.run.unwrap_or(LONGEST_RUN) as i32,
+            nominal: terms.run.unwrap_or(NOMINAL_RUN) as i32,
             sequence: crate::lv2::SEQUENCE_BYTES as i32,
         });
         let options = options(&values);
@@ -416,7 +425,7 @@ impl Features {
             uri: uri.as_ptr(),
             data: data.cast_mut(),
         };
-        let features = vec![
+        let mut features = vec![
             entry(abi::URID_MAP, (&raw const *map).cast()),
             entry(abi::URID_UNMAP, (&raw const *unmap).cast()),
             entry(abi::WORKER_SCHEDULE, (&raw const *schedule).cast()),
@@ -425,6 +434,10 @@ impl Features {
             entry(abi::COARSE_BLOCK, null()),
             entry(abi::STATE_THREAD_SAFE, null()),
         ];
+        if terms.run.is_some() {
+            let fixed = [abi::FIXED_BLOCK, abi::POWER_OF_2_BLOCK];
+            features.extend(fixed.map(|uri| entry(uri, null())));
+        }
         let for_state = Box::new(StateFeatures::new());
         let list = list_of(&features, &for_state._features);
         let (_map, _unmap, _schedule) = (map, unmap, schedule);

@@ -1,0 +1,152 @@
+//! Runs of one length, for plug-ins that require it: sound and events wait until a run is full.
+//!
+//! So what comes out is late by one run. Runs begin at multiples of their length, counted from the last reset, whatever the
+//! engine's blocks are, and the output has the same bits for each cut into blocks.
+
+use hocket_dsp::{Block, MoreRows, RowsMut, StereoMut, StereoRef, mix, rows};
+use hocket_time::{Event, EventBuffer, EventKind, Pushed};
+
+use super::events::Song;
+use crate::extra::put;
+
+/// Room for the events of a run.
+const EVENTS: usize = 2048;
+/// Room for the bytes of its system-exclusive messages.
+const SYSEX_BYTES: usize = 32 * 1024;
+
+/// What waits for a run, and what the run before made.
+pub struct Fixed {
+    length: usize,
+    /// How many frames wait.
+    filled: usize,
+    pub main: [Vec<f32>; 2],
+    pub key: [Vec<f32>; 2],
+    /// Whether a side chain is connected.
+    pub has_key: bool,
+    pub events: EventBuffer,
+    /// Where the song is at the first frame that waits.
+    pub song: Option<Song>,
+    /// Extra outputs, one after the other.
+    pub extra: Vec<f32>,
+    ready: [Vec<f32>; 2],
+    ready_extra: Vec<f32>,
+}
+
+impl Fixed {
+    /// For runs of `length` frames, and so many rows of extra outputs. Thread: control; allocates.
+    pub fn new(length: usize, extra_rows: usize) -> Fixed {
+        let row = || vec![0.0; length];
+        Fixed {
+            length,
+            filled: 0,
+            main: [row(), row()],
+            key: [row(), row()],
+            has_key: false,
+            events: EventBuffer::new(EVENTS, SYSEX_BYTES),
+            song: None,
+            extra: vec![0.0; extra_rows * length],
+            ready: [row(), row()],
+            ready_extra: vec![0.0; extra_rows * length],
+        }
+    }
+
+    /// Frames of a run.
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
+    /// Whether the next frame begins a run.
+    pub fn is_empty(&self) -> bool {
+        self.filled == 0
+    }
+
+    /// How many of the next `most` frames still wait for the same run.
+    pub fn room(&self, most: usize) -> usize {
+        most.min(self.length - self.filled)
+    }
+
+    /// Takes frames `at` to `end` of a block with what they bring, and gives what the run before made in their place. Returns
+    /// how many events found no room.
+    pub fn exchange(&mut self, block: &mut Block<'_>, (at, end): (usize, usize)) -> u64 {
+        let (from, to) = (self.filled, self.filled + end - at);
+        let lost = self.hear(block, (at, end));
+        let key = block.side_chain.map(|key| key.part(at, end));
+        self.has_key |= key.is_some();
+        let silence = StereoRef { left: &[], right: &[] };
+        let StereoRef { left, right } = key.unwrap_or(silence);
+        for (row, key) in self.key.iter_mut().zip([left, right]) {
+            match key.is_empty() {
+                true => mix::clear(&mut row[from..to]),
+                false => rows::copy(&mut row[from..to], key),
+            }
+        }
+        let main = block.main.part(at, end);
+        let waiting = self.main.iter_mut().zip(&self.ready);
+        for ((coming, ready), row) in waiting.zip([main.left, main.right]) {
+            // A mono node has no right row.
+            if row.is_empty() {
+                continue;
+            }
+            rows::copy(&mut coming[from..to], row);
+            rows::copy(row, &ready[from..to]);
+        }
+        let extra = self.ready_extra.chunks(self.length).map(|row| &row[from..to]);
+        put(&mut block.more, (at, end), extra);
+        self.filled = to;
+        lost
+    }
+
+    fn hear(&mut self, block: &Block<'_>, (at, end): (usize, usize)) -> u64 {
+        let mut lost = 0;
+        let here = |event: &&Event| (at..end).contains(&(event.frame as usize));
+        for event in block.received().iter().filter(here) {
+            let frame = event.frame + self.filled as u32 - at as u32;
+            let pushed = match (&event.kind, block.events_in) {
+                // Changes of parameters go another way.
+                (EventKind::Param(_), _) => continue,
+                (EventKind::SysEx(message), Some(buffer)) => {
+                    self.events.push_sysex(frame, event.source, buffer.sysex(*message))
+                }
+                _ => self.events.push(Event { frame, ..*event }),
+            };
+            lost += u64::from(pushed == Pushed::Refused);
+        }
+        lost
+    }
+
+    /// Whether a run is due.
+    pub fn is_full(&self) -> bool {
+        self.filled == self.length
+    }
+
+    /// Calls `run` with what waits, as a block. What it makes of that comes out from now on.
+    pub fn run(&mut self, run: impl FnOnce(&mut Block<'_>, Option<Song>)) {
+        let song = self.song.take();
+        let [left, right] = &mut self.main;
+        let main = StereoMut { left, right };
+        let [key_left, key_right] = &self.key;
+        let key = StereoRef { left: key_left, right: key_right };
+        let extra = RowsMut::new(&mut self.extra, self.length, self.length);
+        let mut more = MoreRows { extra, ..MoreRows::default() };
+        let mut block = Block {
+            side_chain: self.has_key.then_some(key),
+            events_in: Some(&self.events),
+            more: Some(&mut more),
+            ..Block::new(main)
+        };
+        run(&mut block, song);
+        std::mem::swap(&mut self.main, &mut self.ready);
+        std::mem::swap(&mut self.extra, &mut self.ready_extra);
+        self.events.advance(self.length as u32);
+        self.filled = 0;
+    }
+
+    /// Forgets what waits and what is ready.
+    pub fn reset(&mut self) {
+        let all = self.main.iter_mut().chain(&mut self.key).chain(&mut self.ready);
+        all.for_each(|row| mix::clear(row));
+        mix::clear(&mut self.ready_extra);
+        self.events.advance(u32::MAX);
+        (self.filled, self.has_key, self.song) = (0, false, None);
+    }
+}
