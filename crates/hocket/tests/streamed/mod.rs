@@ -16,22 +16,28 @@ pub const FILE_FRAMES: usize = 481_000;
 pub struct Stage {
     pub folder: TempDir,
     pub file: PathBuf,
+    rate_hz: u32,
 }
 
 impl Stage {
     /// With a session file of this text, and `a.wav` (16 bits), `b.wav` (24 bits), `c.wav` (floats), `d.flac` (24
     /// bits) and `mono.wav`, all stereo but the last.
     pub fn new(session: &str) -> Stage {
+        Stage::at(session, RATE_HZ)
+    }
+
+    /// The same at a rate. `mono.wav` stays at [`RATE_HZ`]: at another one it is converted, and so does not stream.
+    pub fn at(session: &str, rate_hz: u32) -> Stage {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
-        stereo(&at("a.wav"), WavFormat::Pcm16, 1);
-        stereo(&at("b.wav"), WavFormat::Pcm24, 2);
-        stereo(&at("c.wav"), WavFormat::Float32, 3);
-        stereo(&at("d.flac"), WavFormat::Pcm24, 4);
+        stereo(&at("a.wav"), rate_hz, WavFormat::Pcm16, 1);
+        stereo(&at("b.wav"), rate_hz, WavFormat::Pcm24, 2);
+        stereo(&at("c.wav"), rate_hz, WavFormat::Float32, 3);
+        stereo(&at("d.flac"), rate_hz, WavFormat::Pcm24, 4);
         mono(&at("mono.wav"), 5);
         let file = at("session.toml");
         std::fs::write(&file, session).unwrap();
-        Stage { folder, file }
+        Stage { folder, file, rate_hz }
     }
 
     pub fn in_memory(&self) -> LoadedSession {
@@ -46,7 +52,7 @@ impl Stage {
     }
 
     pub fn load(&self, disk: &DiskUse) -> LoadedSession {
-        load_session_streaming(&self.file, Some(RATE_HZ), 4, disk)
+        load_session_streaming(&self.file, Some(self.rate_hz), 4, disk)
             .unwrap_or_else(|error| panic!("{error}"))
     }
 }
@@ -54,14 +60,19 @@ impl Stage {
 /// Cuts, offsets, fades, two clips of one file, loops of 300 frames and of more than a chunk, a clip that begins
 /// later, mono, FLAC; and enough strips for several workers.
 pub fn every_kind_of_clip() -> String {
-    let seconds = |frames: usize| frames as f64 / f64::from(RATE_HZ);
+    every_kind_of_clip_at(RATE_HZ)
+}
+
+/// The same for files at another rate.
+pub fn every_kind_of_clip_at(rate_hz: u32) -> String {
+    let seconds = |frames: usize| frames as f64 / f64::from(rate_hz);
     let (near_end, short_lap) = (seconds(FILE_FRAMES - 700), seconds(FILE_FRAMES - 300));
     let (begin, long_lap) = (seconds(900), seconds(FILE_FRAMES - 9_000));
     format!(
         r#"
 [session]
 name = "streamed"
-sample_rate_hz = {RATE_HZ}
+sample_rate_hz = {rate_hz}
 
 [[track]]
 name = "whole"
@@ -123,10 +134,10 @@ fn noise(frames: usize, seed: u64) -> Vec<f32> {
     (0..frames).map(|_| sample()).collect()
 }
 
-fn stereo(path: &Path, samples: WavFormat, seed: u64) {
+fn stereo(path: &Path, rate_hz: u32, samples: WavFormat, seed: u64) {
     let format = FileFormat::of(path).unwrap();
     let mut writer =
-        AudioWriter::create(path, format, RATE_HZ, samples, FILE_FRAMES as u64).unwrap();
+        AudioWriter::create(path, format, rate_hz, samples, FILE_FRAMES as u64).unwrap();
     writer.write(&noise(FILE_FRAMES, seed), &noise(FILE_FRAMES, seed + 10)).unwrap();
     writer.finish().unwrap();
 }
