@@ -601,6 +601,37 @@ fn behind_a_latency_a_lane_is_late_with_the_sound_and_an_edit_is_not() {
     }
 }
 
+/// Of an edit and a value of the lane, the one that is heard later holds from there on. At one frame it is the edit.
+#[test]
+fn behind_a_latency_an_edit_and_a_lane_meet_at_the_frame_at_which_they_are_heard() {
+    let _alone = stage::alone();
+    const APART: usize = 29;
+    const EDITED: [usize; 5] = [2, 3, 7, 8, 15];
+    let points: Vec<(i64, f64)> =
+        (0..40).map(|point| ((point * APART) as i64, 100.0 + point as f64)).collect();
+    for (kind, late) in ScheduleKind::ALL.into_iter().zip([1, 12, FRAMES, 70, 300]) {
+        let (mut engine, mut editor) = probe(late as u32, kind);
+        editor.automate([lane(0, steps(&points))]).unwrap();
+        let mut all = Vec::new();
+        for block in 0..16 {
+            if EDITED.contains(&block) {
+                let change = Change::Param { index: 0, value: block as f32 };
+                editor.change(PROBE, change).unwrap();
+            }
+            all.extend(heard(&mut engine, [FRAMES]));
+        }
+        for (frame, heard) in all.iter().enumerate().skip(late) {
+            let point = (frame - late) / APART;
+            let edit = EDITED.into_iter().rfind(|block| block * FRAMES <= frame);
+            let by_edit = edit.filter(|block| block * FRAMES >= late + point * APART);
+            let expected = by_edit.map_or(100.0 + point as f32, |block| block as f32);
+            assert_eq!(heard[0], expected, "{kind:?}, {late} frames late, frame {frame}");
+        }
+    }
+    // With 12 frames, a point is heard at the edge of an edited block.
+    assert!(EDITED.iter().any(|block| (block * FRAMES - 12) % APART == 0));
+}
+
 #[test]
 fn an_editor_refuses_lanes_of_what_is_not_there() {
     let _alone = stage::alone();
