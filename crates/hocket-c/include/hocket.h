@@ -2606,8 +2606,9 @@ hocket_status hocket_engine_exchange_graph_at_once(const struct hocket_engine *e
                                                    struct hocket_graph *graph,
                                                    struct hocket_error **error);
 
-// How many edges ended without a fade since the start, because the old and the new ways together would have made a
-// cycle. 0 for NULL.
+// What edits that were to fade changed from one block to the next, since the start: edges whose old and new ways together would
+// have made a cycle, edges of nodes that got other ports, outputs that read another node, and the edges of edits whose old and
+// new graph were too large to play together. 0 for NULL.
 //
 // Thread: any but the leader. Cost: a lock among control threads.
 //

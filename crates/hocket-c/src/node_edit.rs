@@ -92,8 +92,9 @@ pub unsafe extern "C" fn hocket_engine_exchange_graph_at_once(
     unsafe { exchange(engine, graph, Change::AtOnce, error) }
 }
 
-/// How many edges ended without a fade since the start, because the old and the new ways together would have made a
-/// cycle. 0 for NULL.
+/// What edits that were to fade changed from one block to the next, since the start: edges whose old and new ways together would
+/// have made a cycle, edges of nodes that got other ports, outputs that read another node, and the edges of edits whose old and
+/// new graph were too large to play together. 0 for NULL.
 ///
 /// Thread: any but the leader. Cost: a lock among control threads.
 ///
@@ -103,7 +104,7 @@ pub unsafe extern "C" fn hocket_engine_exchange_graph_at_once(
 pub unsafe extern "C" fn hocket_engine_refused_fades(engine: *const Engine) -> u64 {
     // SAFETY: P, H.
     let Some(engine) = (unsafe { engine.as_ref() }) else { return 0 };
-    quiet(0, || engine.control.refused_fades() as u64)
+    quiet(0, || engine.control.refused_fades().total() as u64)
 }
 
 /// # Safety

@@ -162,6 +162,7 @@ pub use control::seating::{SeatSpeeds, Seating, seats_of};
 pub use control::settings::{Couples, MainThread, Policy, Settings, SettingsError, Steer};
 pub use control::start::EngineError;
 pub use control::states::{RestoredStates, SavedState, SavedStates};
+pub use control::transition::RefusedFades;
 pub use control::warm_up::{WarmCost, WarmUp};
 pub use device::offline;
 pub use device::virtual_device::VirtualDevice;

@@ -656,6 +656,7 @@ fn play(
         isolated: isolated::reports(),
         plugin_faults: watched::findings(),
         no_room: NoRoom::of(&engine),
+        refused_fades: engine.control().refused_fades(),
         interrupted: stop.load(Relaxed) && !live.has_quit(),
         end: played.end,
         disk,

@@ -24,6 +24,7 @@ use super::protect::Protection;
 use super::protector::Protector;
 use super::settings::{Settings, Steer};
 use super::states::Loaded;
+use super::transition::RefusedFades;
 use crate::block::joined::Side;
 use crate::block::node::{Contained, NodeCell};
 use crate::block::plan::Plan;
@@ -228,8 +229,8 @@ impl Control {
         self.lock().contained()
     }
 
-    /// How many edges ended from one block to the next, because old and new ways together would have made a cycle.
-    pub fn refused_fades(&self) -> usize {
+    /// What edits that were to fade changed from one block to the next, since the start, and why.
+    pub fn refused_fades(&self) -> RefusedFades {
         self.lock().refused_fades
     }
 

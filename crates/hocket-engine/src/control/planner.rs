@@ -27,7 +27,7 @@ use super::main_thread::{Grown, Services};
 use super::orders::Outbox;
 use super::prepare::Prepared;
 use super::settings::{Settings, Steer};
-use super::transition::{Leaving, Old, Transition, at_once, transition};
+use super::transition::{Leaving, Old, RefusedFades, Transition, at_once, transition};
 use crate::block::before::{Before, PortsOf};
 use crate::block::costs::Costs;
 use crate::block::fade::Gains;
@@ -74,8 +74,8 @@ pub(crate) struct Planner {
     follows: Option<Graph>,
     /// How many graphs were installed.
     installed: u64,
-    /// Edges that could not fade out.
-    pub(super) refused_fades: usize,
+    /// What could not fade.
+    pub(super) refused_fades: RefusedFades,
     pub(crate) cells: Cells,
     pub(super) prices: Prices,
     pub(super) team: Team,
@@ -196,7 +196,7 @@ impl Planner {
             leaving: Leaving::new(),
             follows: None,
             installed: 0,
-            refused_fades: 0,
+            refused_fades: RefusedFades::default(),
             cells,
             prices: Prices::new(),
             team,
@@ -433,7 +433,9 @@ impl Planner {
         let gains = if new.fades { Gains::Fade } else { Gains::Jump };
         let number = self.exchange(way, nodes, Some(new.changes), gains)?;
         (self.places, self.follows, self.requested) = (places, follows, requested);
-        self.refused_fades += refused;
+        if new.fades {
+            self.refused_fades.add(refused);
+        }
         self.installed += 1;
         Ok(number)
     }

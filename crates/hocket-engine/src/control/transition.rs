@@ -42,6 +42,7 @@ mod equal_power;
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
+use std::fmt;
 
 use hocket_plan::compile::{Fade, FadeCurve, Fades};
 use hocket_plan::{Graph, GraphError, NodeId};
@@ -63,8 +64,56 @@ pub(super) struct Transition {
     pub leaving: Leaving,
     /// Ports of the old graph that do not go on.
     pub ends: PortsOf,
-    /// Edges that end at once, because the old and the new ways make a cycle.
-    pub refused: usize,
+    /// What changes from one block to the next, although it should fade.
+    pub refused: RefusedFades,
+}
+
+/// What edits changed from one block to the next, although they were to fade, by the reason. Nothing else changes so but what
+/// [`GraphEditor::replace_at_once`](crate::GraphEditor::replace_at_once) and an [`Editor`](crate::Editor) without fades were
+/// asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RefusedFades {
+    /// Edges that ended because the old and the new ways together would have made a cycle.
+    pub cycles: usize,
+    /// Edges that ended because a node at one of their ends has other ports now. What joins it fades in.
+    pub ports: usize,
+    /// Outputs of the engine that read another node now.
+    pub outputs: usize,
+    /// Edges that ended, began or got another gain with an edit whose old and new graph were too large to play together.
+    pub too_large: usize,
+}
+
+impl RefusedFades {
+    /// All of them.
+    pub fn total(&self) -> usize {
+        self.cycles + self.ports + self.outputs + self.too_large
+    }
+
+    /// Each reason with its count, and what is counted.
+    fn parts(&self) -> [(usize, &'static str); 4] {
+        [
+            (self.cycles, "of edges whose old and new ways would have made a cycle"),
+            (self.ports, "of edges of nodes that got other ports"),
+            (self.outputs, "of outputs that read another node"),
+            (self.too_large, "of edges of graphs too large to play together"),
+        ]
+    }
+
+    pub(super) fn add(&mut self, more: RefusedFades) {
+        self.cycles += more.cycles;
+        self.ports += more.ports;
+        self.outputs += more.outputs;
+        self.too_large += more.too_large;
+    }
+}
+
+impl fmt::Display for RefusedFades {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = self.parts().into_iter().filter(|(count, _)| *count > 0);
+        let parts: Vec<String> = parts.map(|(count, what)| format!("{count} {what}")).collect();
+        write!(f, "{} changes without a fade", self.total())?;
+        if parts.is_empty() { Ok(()) } else { write!(f, ": {}", parts.join(", ")) }
+    }
 }
 
 /// Edges that fade out, and when each began.
@@ -120,7 +169,9 @@ pub(super) fn transition(
     let mut draft = Draft::new(old, new, was);
     let leaves = draft.find_what_leaves(number);
     draft.equal_power = draft.find_equal_power(&leaves, number);
-    let refused = draft.take(leaves);
+    let (ports, outputs) = (draft.misfits(), draft.other_outputs());
+    let cycles = draft.take(leaves);
+    let refused = RefusedFades { cycles, ports, outputs, too_large: 0 };
     let heard = draft.find_what_is_heard();
     draft.leaves.retain(|leaves| heard[leaves.reader]);
     // What was taken makes no cycle.
@@ -129,7 +180,7 @@ pub(super) fn transition(
 }
 
 /// Another graph from one block to the next. Edges that stay keep their lines; where they no longer wait, until the delay
-/// that they had has faded.
+/// that they had has faded. What is refused counts only if the edit was to fade.
 ///
 /// Thread: control; allocates.
 pub(super) fn at_once(
@@ -152,7 +203,48 @@ pub(super) fn at_once(
         }
     }
     let ends = draft.ports_left();
+    let (too_large, outputs) = (draft.changes(), draft.other_outputs());
+    let refused = RefusedFades { outputs, too_large, ..RefusedFades::default() };
     let places = ids(new).collect();
     let (graph, origins, leaving) = (new.clone(), draft.was, Leaving::new());
-    Transition { graph, places, origins, fades, edges, leaving, ends, refused: 0 }
+    Transition { graph, places, origins, fades, edges, leaving, ends, refused }
+}
+
+#[cfg(test)]
+mod tests {
+    use hocket_plan::{Edge, Node, NodeKind};
+
+    use super::*;
+
+    /// A source and its reader.
+    fn pair(gain_lin: f32) -> Graph {
+        let mut graph = Graph::default();
+        let node = || Node::new("node", NodeKind::Custom(0));
+        let source = graph.add(node()).unwrap();
+        graph.add(Node { inputs: vec![Edge::new(source, gain_lin)], ..node() }).unwrap();
+        graph
+    }
+
+    /// What changes at once where the source is replaced, or its edge gets another gain.
+    fn at_once_from(before: f32, now: f32, is_kept: bool) -> RefusedFades {
+        let (before, now) = (pair(before), pair(now));
+        let old = Old {
+            graph: &before,
+            places: &[NodeId(0), NodeId(1)],
+            fading: HashSet::new(),
+            late: HashSet::new(),
+            leaving: &Leaving::new(),
+        };
+        at_once(&old, &now, &|id| (is_kept || id != NodeId(0)).then_some(id)).refused
+    }
+
+    #[test]
+    fn edges_of_an_edit_that_is_too_large_to_fade_are_counted() {
+        let too_large = |edges| RefusedFades { too_large: edges, ..RefusedFades::default() };
+        assert_eq!(at_once_from(1.0, 1.0, true), too_large(0));
+        assert_eq!(at_once_from(1.0, 0.5, true), too_large(1));
+        assert_eq!(at_once_from(1.0, 1.0, false), too_large(2), "one ends and one begins");
+        let told = "2 changes without a fade: 2 of edges of graphs too large to play together";
+        assert_eq!(too_large(2).to_string(), told);
+    }
 }

@@ -264,7 +264,7 @@ fn play(pair: [Kind; 2], way: Way) -> (Vec<u32>, usize) {
     let due = [BLOCKS[0], BLOCKS[0] + BLOCKS[1]].map(|block| block as u64);
     assert!(frames.iter().all(|block| due.contains(block)), "{pair:?}: {applied:?}");
     left.extend(right);
-    (left, editor.control().refused_fades())
+    (left, editor.control().refused_fades().total())
 }
 
 #[test]

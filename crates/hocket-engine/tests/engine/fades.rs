@@ -4,7 +4,7 @@ use std::f64::consts::TAU;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use hocket_engine::{Edit, Editor, EffectAt, Engine, MediaPool, StereoAudio};
+use hocket_engine::{Edit, Editor, EffectAt, Engine, MediaPool, RefusedFades, StereoAudio};
 use hocket_plan::session::{
     Clip, Destination, Group, GroupId, Media, MediaId, Return, ReturnId, Send, Strip, StripId, Tap,
     Track,
@@ -336,7 +336,7 @@ fn what_has_faded_out_is_gone_and_was_not_heard_to_go() {
         assert!(editor.is_settled());
     }
     assert_eq!(plays(&engine), 0, "and is gone");
-    assert_eq!(editor.control().refused_fades(), 0);
+    assert_eq!(editor.control().refused_fades().total(), 0);
 }
 
 /// As many edits as one block takes, and with the first of them what has faded out goes: a replay asks for that at another
@@ -366,7 +366,7 @@ fn ways_that_turn_round_are_counted_where_they_cannot_fade() {
     for _ in 0..20 {
         engine.process(FRAMES);
     }
-    assert_eq!(editor.control().refused_fades(), 0);
+    assert_eq!(editor.control().refused_fades().total(), 0);
     editor.apply(Edit::Route(StripId::Group(0), Destination::Master)).unwrap();
     // While one way fades out, the other direction closes a cycle.
     editor.apply(Edit::Route(StripId::Group(1), into(0))).unwrap();
@@ -374,5 +374,6 @@ fn ways_that_turn_round_are_counted_where_they_cannot_fade() {
         engine.process(FRAMES);
     }
     assert!(editor.is_settled());
-    assert_eq!(editor.control().refused_fades(), 1);
+    let one_cycle = RefusedFades { cycles: 1, ..RefusedFades::default() };
+    assert_eq!(editor.control().refused_fades(), one_cycle);
 }

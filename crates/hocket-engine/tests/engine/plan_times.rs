@@ -361,7 +361,7 @@ fn play(draws: &[Draw], blocks: usize, made: Made, way: &Way) -> Played {
     let frames = applied.iter().map(|applied| applied.frame as usize / FRAMES);
     assert!(frames.clone().all(|block| due.contains(&block)), "{made:?}, {way:?}: {applied:?}");
     check_latencies(&engine, editor.session(), made, way);
-    count(made, way, editor.control().refused_fades());
+    count(made, way, editor.control().refused_fades().total());
     Played { heard, applied, reach: reached }
 }
 

@@ -350,7 +350,7 @@ fn play(exchanges: &[Exchange], blocks: usize, way: Way) -> Played {
                 true => editor.replace(&next.graph, sources).unwrap(),
                 false => editor.replace_at_once(&next.graph, sources).unwrap(),
             };
-            played.refused.push(editor.control().refused_fades());
+            played.refused.push(editor.control().refused_fades().total());
             now = next;
         }
         if replans && random.one_in(3) {

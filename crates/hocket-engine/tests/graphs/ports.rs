@@ -3,8 +3,9 @@
 
 use hocket_engine::time::TempoMap;
 use hocket_engine::{
-    Block, Bypass, Edge, EditError, Engine, Fusing, Graph, GraphEditor, Kind, Node, NodeId,
-    NodeKind, NodeSource, Ports, PrepareError, Prepared, Processor, ScheduleKind, kind, kinds,
+    Block, Bypass, ChannelMap, Edge, EditError, Engine, Fusing, Graph, GraphEditor, InputPort,
+    Kind, Node, NodeId, NodeKind, NodeSource, Ports, PrepareError, Prepared, Processor,
+    RefusedFades, ScheduleKind, kind, kinds,
 };
 
 use super::model::{Case, Random, bits};
@@ -330,6 +331,54 @@ fn delay_lines_that_are_too_large_together_are_refused_and_the_old_graph_plays_o
     assert_eq!(refused.to_string(), text);
     engine.process(FRAMES);
     assert!(editor.is_settled() && editor.take_applied().is_empty());
+}
+
+/// Two sources and their reader, whose second edge leads to its main port or to its side chain.
+fn pair_of(second: Ports, to: InputPort, output: u32) -> Graph {
+    let mut graph = Graph::default();
+    let node = |ports| Node { ports, ..Node::new("node", NodeKind::Custom(0)) };
+    let ids = [Ports::STEREO, second].map(|ports| graph.add(node(ports)).unwrap());
+    let side_chain = if to == InputPort::SideChain { 2 } else { 0 };
+    let map = match second.main {
+        1 => ChannelMap::Range { from: 0, to: 1, count: 1 },
+        _ => ChannelMap::Straight,
+    };
+    let second = Edge { to, map, ..Edge::new(ids[1], 1.0) };
+    let inputs = vec![Edge::new(ids[0], 1.0), second];
+    graph.add(Node { inputs, ..node(Ports { side_chain, ..Ports::STEREO }) }).unwrap();
+    graph.set_outputs(vec![NodeId(output)]).unwrap();
+    graph
+}
+
+#[test]
+fn what_should_fade_and_cannot_is_counted_by_its_reason() {
+    let main = || pair_of(Ports::STEREO, InputPort::Main, 2);
+    let sources = || vec![Some(level(1.0)), Some(level(2.0)), None];
+    let kind = ScheduleKind::Serial;
+    let (mut engine, mut editor) =
+        GraphEditor::start(&main(), sources(), settings(kind), seating(1)).unwrap();
+    let kept = || (0..3).map(|id| NodeSource::Kept(NodeId(id))).collect();
+    let mut expected = RefusedFades::default();
+    for (graph, ports, outputs) in [
+        (main(), 0, 0),
+        // The reader gets a side chain, to which its second edge leads now.
+        (pair_of(Ports::STEREO, InputPort::SideChain, 2), 1, 0),
+        (main(), 1, 0),
+        // The second source becomes mono, and its edge another one.
+        (pair_of(Ports::of(1), InputPort::Main, 2), 1, 0),
+        (main(), 1, 0),
+        // The host reads another node.
+        (pair_of(Ports::STEREO, InputPort::Main, 0), 0, 1),
+    ] {
+        editor.replace(&graph, kept()).unwrap();
+        (0..20).for_each(|_| _ = engine.process(FRAMES));
+        expected.ports += ports;
+        expected.outputs += outputs;
+        assert_eq!(editor.control().refused_fades(), expected);
+    }
+    // Who asks for no fade gets none.
+    editor.replace_at_once(&main(), kept()).unwrap();
+    assert_eq!(editor.control().refused_fades(), expected);
 }
 
 /// One node of these ports.

@@ -2,7 +2,7 @@
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use hocket_devices::{End, Xruns};
-use hocket_engine::{Contained, FlightLog, Party, ThreadReport};
+use hocket_engine::{Contained, FlightLog, Party, RefusedFades, ThreadReport};
 use hocket_machine::memory::LockReport;
 use hocket_plugins::isolate::Report;
 use hocket_plugins::watch::Finding;
@@ -59,6 +59,8 @@ pub(super) struct Outcome {
     pub plugin_faults: Vec<Finding>,
     /// Events and automation values that found no room in a block.
     pub no_room: NoRoom,
+    /// What edits changed without a fade, although it should have faded.
+    pub refused_fades: RefusedFades,
     /// Whether the user ended it.
     pub interrupted: bool,
     pub end: End,
@@ -136,6 +138,9 @@ impl Outcome {
         self.isolated.iter().for_each(|report| text += &format!("{report}\n"));
         self.plugin_faults.iter().for_each(|finding| text += &format!("{finding}\n"));
         self.no_room.lines().for_each(|line| text += &format!("{line}\n"));
+        if self.refused_fades.total() > 0 {
+            text += &format!("edits: {}\n", self.refused_fades);
+        }
         let refused = self.threads.iter().filter_map(|t| Some((&t.name, t.why.as_ref()?)));
         refused.for_each(|(name, why)| text += &format!("{name}: {why}\n"));
         if let Some(granted) = &self.protection {
@@ -293,6 +298,13 @@ impl Outcome {
         for (key, _, times) in self.rows() {
             all[key] = quantiles(times);
         }
+        let RefusedFades { cycles, ports, outputs, too_large } = self.refused_fades;
+        all["refused_fades"] = json!({
+            "cycles": cycles,
+            "ports": ports,
+            "outputs": outputs,
+            "too_large": too_large,
+        });
         all
     }
 }

@@ -6,7 +6,7 @@ use hocket_plan::compile::{Fade, FadeCurve, Fades};
 use hocket_plan::{Edge, Graph, GraphError, Node, NodeId, NodeKind};
 
 use super::draft::{Draft, Input, Leaves, ids, ids_of};
-use super::{Began, Leaving, Transition};
+use super::{Began, Leaving, RefusedFades, Transition};
 use crate::block::before::{At, Edges, PortsOf};
 
 impl Draft<'_> {
@@ -35,7 +35,7 @@ impl Draft<'_> {
         let outputs = self.new.outputs().into_iter().map(new_id).collect();
         let Built { graph, fades, edges, leaving, .. } = built.finish(outputs)?;
         let places = ids_of(self.was.len()).map(new_id).collect();
-        let (ends, refused) = (self.inputs_that_begin(), 0);
+        let (ends, refused) = (self.inputs_that_begin(), RefusedFades::default());
         Ok(Transition { graph, places, origins, fades, edges, leaving, ends, refused })
     }
 

@@ -239,6 +239,56 @@ impl<'a> Draft<'a> {
         count - self.leaves.len()
     }
 
+    /// Edges of the graph before that end at once, because a node at one of their ends has other ports. They follow from the
+    /// two graphs alone: what was leaving before is not among them, so the count does not depend on when it has gone.
+    pub(super) fn misfits(&self) -> usize {
+        let fades = |input: &Input| self.fits(&input.edge) || input.edge.is_for_events();
+        let stays = self.was.iter().enumerate().filter_map(|(new, was)| Some((new, (*was)?)));
+        let ended = stays.flat_map(|(new, reader)| {
+            let takes = self.takes_what_it_took(new);
+            let gone = self.gone(new, reader).into_iter();
+            gone.filter(move |input| !input.edge.is_for_events() && !(takes && fades(input)))
+        });
+        let removed = self.old.places.iter().filter(|id| self.is[id.index()] < self.left.len());
+        let cut = removed.flat_map(|id| {
+            let inputs = self.old_inputs[id.index()].iter().enumerate();
+            inputs.filter(move |(place, input)| {
+                !self.old.leaving.contains_key(&(*id, *place)) && !fades(*input)
+            })
+        });
+        ended.count() + cut.count()
+    }
+
+    /// Edges of an old node that the new one lacks, but for those that leave already.
+    fn gone(&self, new: usize, reader: NodeId) -> Vec<Input> {
+        let stays: HashSet<Key> = self.keys_now(new).into_iter().flatten().collect();
+        let keys = self.keys_before(reader).into_iter().enumerate();
+        let gone = keys.filter(|(_, key)| key.is_some_and(|key| !stays.contains(&key)));
+        gone.map(|(place, _)| self.old_inputs[reader.index()][place]).collect()
+    }
+
+    /// Edges of nodes that stay which end, begin or get another gain.
+    pub(super) fn changes(&self) -> usize {
+        let stays = self.was.iter().enumerate().filter_map(|(new, was)| Some((new, (*was)?)));
+        let changed = stays.map(|(new, reader)| {
+            let fades = |input: &Input| !input.edge.is_for_events();
+            let gain = |at: At| self.old_inputs[at.0.index()][at.1].edge.gain_lin;
+            let same = self.same_inputs(new, reader).into_iter().zip(&self.new_inputs[new]);
+            let other = same.filter(|(was, input)| {
+                fades(*input) && was.is_none_or(|at| gain(at) != input.edge.gain_lin)
+            });
+            other.count() + self.gone(new, reader).iter().filter(|input| fades(*input)).count()
+        });
+        changed.sum()
+    }
+
+    /// Outputs that read another node than before.
+    pub(super) fn other_outputs(&self) -> usize {
+        let (before, now) = (self.old.graph.outputs(), self.new.outputs());
+        let pairs = before.iter().zip(&now);
+        pairs.filter(|(before, now)| self.was[now.index()] != Some(**before)).count()
+    }
+
     fn connect_what_leaves(&mut self, leaves: &Leaves) {
         let Input { edge, feeds_back } = leaves.input;
         self.connect(leaves.reader, self.is[edge.from.index()], feeds_back);
