@@ -26,7 +26,7 @@
 
 // The number of this interface. It grows when a function or structure changes so that programs have to be
 // recompiled. `hocket_abi()` returns the library's number.
-#define HOCKET_ABI 6
+#define HOCKET_ABI 7
 
 // The result of `hocket_session_frames` for a session that has no end.
 #define HOCKET_ENDLESS UINT64_MAX
@@ -313,6 +313,10 @@ typedef struct hocket_settings {
     // starts when it is needed. "starting": the one that starts the engine. It calls `hocket_engine_service` regularly,
     // and stops the engine. NULL: "own".
     const char *main_thread;
+    // Names of `policy`, separated by commas, to which `hocket_engine_set_sibling_policy` may change while the engine plays:
+    // "all,cookie". The threads that each of them needs start with the engine, and sleep where the present policy does not need
+    // them. Hocket refuses "partition" and "offline" here, and also as `policy` beside others. NULL: the policy stays.
+    const char *sibling_policies;
 } hocket_settings;
 
 // How a session plays audio files from the disk.
@@ -2782,6 +2786,32 @@ hocket_status hocket_engine_replan(const struct hocket_engine *engine,
 hocket_status hocket_engine_set_schedule(const struct hocket_engine *engine,
                                          const char *schedule,
                                          struct hocket_error **error);
+
+// Goes on under another sibling policy, without a break and with the same bits: the one that the engine began with, or one of
+// `settings.sibling_policies`. What the system refuses is no error: `hocket_engine_protection` says what came of it. Returns
+// `HOCKET_STATUS_BUSY` if too many edits are on their way; nothing has changed then.
+//
+// Thread: any but the leader. Cost: a lock among control threads, allocates; makes a plan, and waits up to 250 ms until the
+// leader has taken it over. A policy that moves or marks threads makes some system calls for each of them, so a block or two
+// may take longer.
+//
+// # Safety
+// P, H.
+hocket_status hocket_engine_set_sibling_policy(const struct hocket_engine *engine,
+                                               const char *policy,
+                                               struct hocket_error **error);
+
+// Has threads wait in another way, inside blocks and between them, with the same bits: one of the names of `settings.wait`. A
+// wait that has begun goes on as it began, so a worker that sleeps changes with the next block. `settings.seat_wait` stays.
+// Hocket refuses one that the CPU lacks (`HOCKET_STATUS_NOT_POSSIBLE`).
+//
+// Thread: any but the leader. Cost: a lock among control threads.
+//
+// # Safety
+// P, H.
+hocket_status hocket_engine_set_wait(const struct hocket_engine *engine,
+                                     const char *wait,
+                                     struct hocket_error **error);
 
 // Writes the measured costs of the session's or graph's chains to a file, for the next engine that plays it
 // (docs/embedding.md). It replaces an existing file when all is on the disk. If that fails, the existing file stays

@@ -10,7 +10,7 @@ use hocket_files::write_text;
 use crate::border::{c_text, done, quiet, seen, text};
 use crate::engine::Engine;
 use crate::failure::Failure;
-use crate::settings::schedule_named;
+use crate::settings::{schedule_named, sibling_named, wait_named};
 use crate::status::{Error, Status};
 
 /// Whether the engine has carried out every edit. True for NULL.
@@ -404,6 +404,54 @@ pub unsafe extern "C" fn hocket_engine_set_schedule(
                 name => Some(schedule_named(name)?),
             };
             Ok(seen(engine, "engine")?.control.set_schedule(kind)?)
+        })
+    }
+}
+
+/// Goes on under another sibling policy, without a break and with the same bits: the one that the engine began with, or one of
+/// `settings.sibling_policies`. What the system refuses is no error: `hocket_engine_protection` says what came of it. Returns
+/// `HOCKET_STATUS_BUSY` if too many edits are on their way; nothing has changed then.
+///
+/// Thread: any but the leader. Cost: a lock among control threads, allocates; makes a plan, and waits up to 250 ms until the
+/// leader has taken it over. A policy that moves or marks threads makes some system calls for each of them, so a block or two
+/// may take longer.
+///
+/// # Safety
+/// P, H.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_engine_set_sibling_policy(
+    engine: *const Engine,
+    policy: *const c_char,
+    error: *mut *mut Error,
+) -> Status {
+    // SAFETY: P, H.
+    unsafe {
+        done(error, || {
+            let (engine, policy) = (seen(engine, "engine")?, text(policy, "policy")?);
+            engine.set_sibling_policy(sibling_named(policy)?)
+        })
+    }
+}
+
+/// Has threads wait in another way, inside blocks and between them, with the same bits: one of the names of `settings.wait`. A
+/// wait that has begun goes on as it began, so a worker that sleeps changes with the next block. `settings.seat_wait` stays.
+/// Hocket refuses one that the CPU lacks (`HOCKET_STATUS_NOT_POSSIBLE`).
+///
+/// Thread: any but the leader. Cost: a lock among control threads.
+///
+/// # Safety
+/// P, H.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_engine_set_wait(
+    engine: *const Engine,
+    wait: *const c_char,
+    error: *mut *mut Error,
+) -> Status {
+    // SAFETY: P, H.
+    unsafe {
+        done(error, || {
+            let wait = wait_named(text(wait, "wait")?)?;
+            Ok(seen(engine, "engine")?.control.set_wait(wait)?)
         })
     }
 }

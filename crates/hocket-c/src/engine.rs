@@ -7,7 +7,7 @@ use hocket_engine::time::{TimedCommand, TransportCommand};
 use hocket_engine::{
     Control, ControlError, Editor, Engine as RustEngine, Entered, FlightDrain, FlightRecorder,
     FlightSettings, FollowReport, Following, GraphEditor, Protection, Settings as EngineSettings,
-    ThreadReport, flight,
+    SiblingPolicy, ThreadReport, flight,
 };
 use hocket_machine::memory::LockReport;
 use hocket_streams::DiskBuffer;
@@ -325,6 +325,16 @@ impl Engine {
     /// What the policy requested and obtained, once the leader has entered.
     pub(crate) fn protected(&self) -> Option<Protected> {
         locked(&self.reports).protection.clone()
+    }
+
+    /// Goes on under another policy.
+    pub(crate) fn set_sibling_policy(&self, policy: SiblingPolicy) -> Result<(), Failure> {
+        let protection = self.control.set_sibling_policy(policy)?;
+        // Before a leader enters, nothing has been requested.
+        if let Some(known) = &mut locked(&self.reports).protection {
+            *known = Protected::of(&protection);
+        }
+        Ok(())
     }
 
     /// Whether the memory of the process is locked. `None`: the settings do not request it.

@@ -95,12 +95,13 @@ impl From<ControlError> for Failure {
                 Failure { status: Status::Busy, text }
             }
             ControlError::NotMainThread => Failure { status: Status::WrongThread, text },
-            ControlError::Thread(_) | ControlError::Panicked => Failure::not_possible(text),
+            ControlError::Thread(_) | ControlError::Panicked | ControlError::Wait(..) => {
+                Failure::not_possible(text)
+            }
             ControlError::Rule(_)
             | ControlError::Rate { .. }
             | ControlError::Frames(_)
             | ControlError::Lane { .. }
-            | ControlError::Wait(..)
             | ControlError::SiblingPolicy(_)
             | ControlError::NeverChose => Failure::bad_input(text),
         }

@@ -78,7 +78,7 @@ use std::ffi::c_char;
 
 /// The number of this interface. It grows when a function or structure changes so that programs have to be
 /// recompiled. `hocket_abi()` returns the library's number.
-pub const HOCKET_ABI: u32 = 6;
+pub const HOCKET_ABI: u32 = 7;
 
 /// The interface number of the running library. Compare it with `HOCKET_ABI`.
 ///

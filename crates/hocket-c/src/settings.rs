@@ -57,6 +57,10 @@ pub struct Settings {
     /// starts when it is needed. "starting": the one that starts the engine. It calls `hocket_engine_service` regularly,
     /// and stops the engine. NULL: "own".
     pub main_thread: *const c_char,
+    /// Names of `policy`, separated by commas, to which `hocket_engine_set_sibling_policy` may change while the engine plays:
+    /// "all,cookie". The threads that each of them needs start with the engine, and sleep where the present policy does not need
+    /// them. Hocket refuses "partition" and "offline" here, and also as `policy` beside others. NULL: the policy stays.
+    pub sibling_policies: *const c_char,
 }
 
 /// Settings for a block length and a rate. The rest are the defaults of `hocket bench`: "dataflow", "off",
@@ -88,6 +92,7 @@ pub extern "C" fn hocket_settings_for(frames: u32, rate_hz: u32) -> Settings {
         seat_wait: std::ptr::null(),
         explain_late: false,
         main_thread: std::ptr::null(),
+        sibling_policies: std::ptr::null(),
     }
 }
 
@@ -114,6 +119,8 @@ impl Settings {
             spans: self.explain_late,
             // SAFETY: the caller's obligation.
             main_thread: unsafe { self.main_thread(usual.main_thread) }?,
+            // SAFETY: the caller's obligation.
+            sibling_policies: unsafe { self.sibling_policies() }?,
             steer,
             ..usual
         };
@@ -132,13 +139,22 @@ impl Settings {
                 text(self.wait, "settings.wait")?,
             )
         };
-        let siblings = SiblingPolicy::ALL.map(|policy| (policy.name(), policy));
-        let waits = Strategy::ALL.map(|wait| (wait.name(), wait));
         Ok(Policy {
             schedule: schedule_named(schedule)?,
-            sibling: named("policy", sibling, &siblings)?,
-            wait: named("wait", wait, &waits)?,
+            sibling: sibling_named(sibling)?,
+            wait: wait_named(wait)?,
         })
+    }
+
+    /// # Safety
+    /// P for the names.
+    unsafe fn sibling_policies(&self) -> Result<Vec<SiblingPolicy>, Failure> {
+        if self.sibling_policies.is_null() {
+            return Ok(Vec::new());
+        }
+        // SAFETY: the caller's obligation.
+        let names = unsafe { text(self.sibling_policies, "settings.sibling_policies") }?;
+        names.split(',').map(|name| sibling_named(name.trim())).collect()
     }
 
     /// # Safety
@@ -161,7 +177,7 @@ impl Settings {
         }
         // SAFETY: the caller's obligation.
         let name = unsafe { text(self.seat_wait, "settings.seat_wait") }?;
-        named("seat_wait", name, &Strategy::ALL.map(|wait| (wait.name(), wait)))
+        named("seat_wait", name, &waits())
     }
 
     /// # Safety
@@ -202,6 +218,18 @@ fn priority(asked: u32) -> Result<Option<u8>, Failure> {
 
 pub(crate) fn schedule_named(name: &str) -> Result<ScheduleKind, Failure> {
     named("schedule", name, &ScheduleKind::ALL.map(|kind| (kind.name(), kind)))
+}
+
+pub(crate) fn sibling_named(name: &str) -> Result<SiblingPolicy, Failure> {
+    named("policy", name, &SiblingPolicy::ALL.map(|policy| (policy.name(), policy)))
+}
+
+pub(crate) fn wait_named(name: &str) -> Result<Strategy, Failure> {
+    named("wait", name, &waits())
+}
+
+fn waits() -> [(&'static str, Strategy); Strategy::ALL.len()] {
+    Strategy::ALL.map(|wait| (wait.name(), wait))
 }
 
 fn named<T: Copy>(what: &str, name: &str, known: &[(&str, T)]) -> Result<T, Failure> {

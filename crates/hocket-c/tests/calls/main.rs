@@ -20,6 +20,7 @@ use hocket_c::settings::*;
 use hocket_c::status::*;
 use hocket_c::strip_edit::*;
 use hocket_c::track_edit::*;
+use hocket_engine::Strategy;
 
 mod automation;
 mod costs;
@@ -489,6 +490,68 @@ fn the_schedule_changes_while_it_plays() {
         assert_eq!(status, Status::BadInput);
         assert_eq!(hocket_engine_stop(first), Status::Ok);
     }
+}
+
+#[test]
+fn the_sibling_policy_and_the_wait_change_while_it_plays() {
+    // SAFETY: told, for this test.
+    unsafe {
+        let graph = || {
+            let graph = hocket_graph_new();
+            let processor = Processor { process: Some(ones), cost: 1.0, ..Processor::default() };
+            let (node, text) =
+                told(|e| hocket_graph_add_node(graph, c"one".as_ptr(), &processor, e));
+            assert_eq!(node, 0, "{text}");
+            graph
+        };
+        let with = |policies: &CStr| Settings { sibling_policies: policies.as_ptr(), ..settings() };
+        for (policies, why) in
+            [(c"all,seat", "there is no policy 'seat'"), (c"partition", "cannot change")]
+        {
+            let (refused, text) = told(|e| hocket_engine_start_graph(graph(), &with(policies), e));
+            assert!(refused.is_null() && text.contains(why), "{text}");
+        }
+        let settings = with(c"all, process-affinity");
+        let (engine, text) = told(|e| hocket_engine_start_graph(graph(), &settings, e));
+        assert!(!engine.is_null(), "{text}");
+        let policy =
+            |name: &CStr| told(|e| hocket_engine_set_sibling_policy(engine, name.as_ptr(), e));
+        let wait = |name: &CStr| told(|e| hocket_engine_set_wait(engine, name.as_ptr(), e));
+        assert_eq!(hocket_engine_enter(engine), Status::Ok);
+        for (name, waits) in
+            [(c"all", c"futex"), (c"process-affinity", c"pause"), (c"off", c"yield")]
+        {
+            assert_eq!(policy(name), (Status::Ok, String::new()));
+            assert_eq!(wait(waits), (Status::Ok, String::new()));
+            (0..20).for_each(|_| assert_eq!(process_any(engine), Status::Ok));
+            let mut asked = false;
+            let user = (&raw mut asked).cast();
+            let (status, text) =
+                told(|e| hocket_engine_protection(engine, Some(note_asked), user, e));
+            assert_eq!(status, Status::Ok, "{text}");
+            assert!(!asked || name == c"process-affinity", "{name:?} asks the system for nothing");
+        }
+        let (status, text) = policy(c"cookie");
+        assert_eq!(status, Status::BadInput, "the engine was not started with it: {text}");
+        assert!(wait(c"sleep").1.contains("there is no wait 'sleep'"));
+        for missing in Strategy::ALL.into_iter().filter(|wait| wait.missing().is_some()) {
+            let name = CString::new(missing.name()).unwrap();
+            assert_eq!(wait(&name).0, Status::NotPossible);
+        }
+        assert_eq!(told(|e| hocket_engine_set_wait(engine, null(), e)).0, Status::BadInput);
+        assert_eq!(
+            told(|e| hocket_engine_set_sibling_policy(engine, null(), e)).0,
+            Status::BadInput
+        );
+        assert_eq!(hocket_engine_leave(engine), Status::Ok);
+        assert_eq!(hocket_engine_stop(engine), Status::Ok);
+    }
+}
+
+/// Whether the policy asked the system for something.
+unsafe extern "C" fn note_asked(user: *mut c_void, protection: *const Protection) {
+    // SAFETY: told; `user` is a flag of the caller, and the protection lives as long as this call.
+    unsafe { *user.cast::<bool>() = !(*protection).asked.is_null() };
 }
 
 #[test]
