@@ -837,6 +837,8 @@ typedef struct hocket_take_state {
     uint64_t safe_frames;
     // Frames of silence among them, because they found no room or nobody had them.
     uint64_t silent_frames;
+    // Events of a take of events that found no room so far.
+    uint64_t lost_events;
     // Whether the take has failed. `hocket_take_finish` says why.
     bool failed;
 } hocket_take_state;
@@ -865,12 +867,40 @@ typedef struct hocket_take_report {
     uint64_t clipped;
     // Samples that were not finite and are silent.
     uint64_t not_finite;
+    // Of a take of events: messages in the file, with the ends of notes that sounded at its end.
+    uint64_t messages;
+    // Of a take of events: events for which MIDI files have no message, such as changes of parameters.
+    uint64_t left_out;
+    // Of a take of events: events that found no room.
+    uint64_t lost_events;
     // Why the recording is shorter than what was given. NULL: it is not. What is in the file is intact.
     const char *why;
 } hocket_take_report;
 
 // Called with what became of a take.
 typedef void (*hocket_take_report_fn)(void *user, const struct hocket_take_report *report);
+
+// What to record of events, and where to.
+typedef struct hocket_event_take_settings {
+    // The MIDI file. It must not exist: a recording never replaces anything.
+    const char *path;
+    // The name of its track.
+    const char *name;
+    // Frames per second.
+    uint32_t rate_hz;
+    // The song's tempos, sorted by beats. The file has them, and its ticks follow them.
+    const struct hocket_tempo_point *tempos;
+    // Number of `tempos`. 0: 120 quarter notes per minute.
+    size_t tempo_count;
+    // The song's time signatures, sorted by beats.
+    const struct hocket_time_signature *signatures;
+    // Number of `signatures`. 0: 4/4.
+    size_t signature_count;
+    // How many frames later than they belong the events arrive (`hocket_output`). They are written so much earlier.
+    uint64_t latency_frames;
+    // How many events find room while the disk does not answer, at most 16,777,216. 0 means 32,768.
+    uint64_t room;
+} hocket_event_take_settings;
 
 // A new strip of a session. Add its effects and sends afterwards.
 typedef struct hocket_new_strip {
@@ -2340,6 +2370,32 @@ hocket_status hocket_take_finish(struct hocket_take *take,
 // # Safety
 // P, H, X.
 void hocket_take_free(struct hocket_take *take);
+
+// Begins a take of notes and messages: creates a MIDI file that is valid at every moment (docs/disks.md). The handle is one as
+// `hocket_take_begin` returns, for `hocket_take_progress`, `_finish` and `_free`. Returns NULL on failure, and leaves nothing
+// behind then.
+//
+// Thread: control. Cost: waits for the disk; memory for `room` events of 48 bytes.
+//
+// # Safety
+// P (`tempos` and `signatures` have as many values as their counts), H.
+struct hocket_take *hocket_take_begin_events(const struct hocket_recorder *recorder,
+                                             const struct hocket_event_take_settings *settings,
+                                             struct hocket_error **error);
+
+// Records the events that an output's node sent in the last block of so many frames. The take's first block says where in the
+// song it begins; from there on it goes in a straight line, also where the song jumps. It refuses what
+// `hocket_engine_read_messages` refuses, and a take of audio. `HOCKET_STATUS_BUSY`: some events found no room, because the disk
+// is too slow. They are counted, and all notes that sound end at that place in the file.
+//
+// Thread: leader, between blocks. Cost: a copy. It does not allocate and does not wait.
+//
+// # Safety
+// P, H.
+hocket_status hocket_engine_record_events(const struct hocket_engine *engine,
+                                          uint32_t output,
+                                          const struct hocket_take *take,
+                                          uint32_t frames);
 
 // The number of periods for which the device had nothing new to play because of this block: its own, if it was
 // late, and `skipped_periods`, which passed after it without a block. The host counts those by its own clock.

@@ -58,6 +58,7 @@ pub mod process;
 pub mod ports;
 pub mod transport;
 pub mod takes;
+pub mod event_takes;
 pub mod misses;
 pub mod editing;
 pub mod strip_edit;

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::time::Duration;
 
 use hocket_disk::{
-    Recorder as DiskRecorder, RecorderSettings, Take as DiskTake, TakeFormat, TakeInput,
-    TakeReport as DiskReport, TakeSettings as DiskSettings, WavFormat,
+    EventTakeInput, Recorder as DiskRecorder, RecorderSettings, Take as DiskTake, TakeFormat,
+    TakeInput, TakeReport as DiskReport, TakeSettings as DiskSettings, WavFormat,
 };
 use hocket_engine::RowsRef;
 
@@ -43,12 +43,19 @@ pub struct Recorder {
 
 /// The real-time end of a take, until the take is finished. All threads only try the lock, so the real-time one never
 /// waits for it.
-type Input = Mutex<Option<TakeInput>>;
+type Input = Mutex<Option<Handed>>;
+
+/// What the real-time end takes.
+pub(crate) enum Handed {
+    Audio(TakeInput),
+    Events(EventTakeInput),
+}
 
 /// A recording in progress.
 pub struct Take {
     input: Arc<Input>,
     take: Mutex<Option<DiskTake>>,
+    /// 0: a take of events.
     channels: u32,
 }
 
@@ -124,11 +131,7 @@ pub unsafe extern "C" fn hocket_take_begin(
             let settings = seen(settings, "settings")?.read()?;
             let channels = settings.channels as u32;
             let (input, take) = recorder.begin(&settings).map_err(Failure::not_possible)?;
-            let (input, take) = (Arc::new(Mutex::new(Some(input))), Mutex::new(Some(take)));
-            let mut inputs = locked(inputs);
-            inputs.retain(|input| input.strong_count() > 0);
-            inputs.push(Arc::downgrade(&input));
-            Ok(Take { input, take, channels })
+            Ok(Take::new(Handed::Audio(input), take, channels, inputs))
         })
     }
 }
@@ -211,6 +214,8 @@ pub struct TakeProgress {
     pub safe_frames: u64,
     /// Frames of silence among them, because they found no room or nobody had them.
     pub silent_frames: u64,
+    /// Events of a take of events that found no room so far.
+    pub lost_events: u64,
     /// Whether the take has failed. `hocket_take_finish` says why.
     pub failed: bool,
 }
@@ -237,6 +242,7 @@ pub unsafe extern "C" fn hocket_take_progress(
                 frames: status.frames,
                 safe_frames: status.safe_frames,
                 silent_frames: status.silent_frames,
+                lost_events: status.lost_events,
                 failed: status.error.is_some(),
             };
             Ok(())
@@ -272,6 +278,12 @@ pub struct TakeReport {
     pub clipped: u64,
     /// Samples that were not finite and are silent.
     pub not_finite: u64,
+    /// Of a take of events: messages in the file, with the ends of notes that sounded at its end.
+    pub messages: u64,
+    /// Of a take of events: events for which MIDI files have no message, such as changes of parameters.
+    pub left_out: u64,
+    /// Of a take of events: events that found no room.
+    pub lost_events: u64,
     /// Why the recording is shorter than what was given. NULL: it is not. What is in the file is intact.
     pub why: *const c_char,
 }
@@ -398,8 +410,29 @@ impl TakeSettings {
     }
 }
 
+impl Recorder {
+    /// Begins a take of events.
+    pub(crate) fn begin_events(
+        &self,
+        settings: &hocket_disk::EventTakeSettings,
+    ) -> Result<Take, Failure> {
+        let begun = self.recorder.begin_events(settings);
+        let (input, take) = begun.map_err(Failure::not_possible)?;
+        Ok(Take::new(Handed::Events(input), take, 0, &self.inputs))
+    }
+}
+
 impl Take {
-    fn input(&self) -> Option<MutexGuard<'_, Option<TakeInput>>> {
+    /// `inputs`: those of its recorder.
+    fn new(input: Handed, take: DiskTake, channels: u32, inputs: &Mutex<Vec<Weak<Input>>>) -> Take {
+        let (input, take) = (Arc::new(Mutex::new(Some(input))), Mutex::new(Some(take)));
+        let mut inputs = locked(inputs);
+        inputs.retain(|input| input.strong_count() > 0);
+        inputs.push(Arc::downgrade(&input));
+        Take { input, take, channels }
+    }
+
+    pub(crate) fn input(&self) -> Option<MutexGuard<'_, Option<Handed>>> {
         tried(&self.input)
     }
 
@@ -408,7 +441,7 @@ impl Take {
             return Status::BadInput;
         }
         let Some(mut input) = self.input() else { return Status::Busy };
-        let Some(input) = input.as_mut() else { return Status::BadInput };
+        let Some(Handed::Audio(input)) = input.as_mut() else { return Status::BadInput };
         let mut rows: [&[f32]; CHANNELS] = [&[]; CHANNELS];
         rows[..count].iter_mut().enumerate().for_each(|(channel, place)| *place = row(channel));
         match input.write(&rows[..count]) {
@@ -419,7 +452,7 @@ impl Take {
 
     fn skip(&self, frames: u64) -> Status {
         let Some(mut input) = self.input() else { return Status::Busy };
-        let Some(input) = input.as_mut() else { return Status::BadInput };
+        let Some(Handed::Audio(input)) = input.as_mut() else { return Status::BadInput };
         input.skip(frames);
         Status::Ok
     }
@@ -460,6 +493,7 @@ fn with_texts(report: &DiskReport, use_it: impl FnOnce(&TakeReport)) {
     let why: Option<CString> = report.error.as_ref().map(|error| c_text(&error.to_string()));
     let silence = |it: &hocket_disk::Silence| Silence { at_frame: it.at_frame, frames: it.frames };
     let silences: Vec<Silence> = report.silences.iter().map(silence).collect();
+    let events = report.events.unwrap_or_default();
     use_it(&TakeReport {
         path: path.as_ptr(),
         frames: report.frames,
@@ -468,11 +502,14 @@ fn with_texts(report: &DiskReport, use_it: impl FnOnce(&TakeReport)) {
         silence_count: silences.len(),
         clipped: report.clipped,
         not_finite: report.not_finite,
+        messages: events.written,
+        left_out: events.left_out,
+        lost_events: events.lost,
         why: why.as_ref().map_or(std::ptr::null(), |why| why.as_ptr()),
     });
 }
 
-fn tried(input: &Input) -> Option<MutexGuard<'_, Option<TakeInput>>> {
+fn tried(input: &Input) -> Option<MutexGuard<'_, Option<Handed>>> {
     match input.try_lock() {
         Ok(input) => Some(input),
         Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),

@@ -91,8 +91,8 @@ pub enum RecoverError {
         /// The file.
         path: PathBuf,
     },
-    /// It is no WAV, RF64 or FLAC file, or its format is not stated.
-    #[error("{}: cannot be recovered: {cause}; recover works on WAV, RF64 and FLAC files", path.display())]
+    /// It is no WAV, RF64 or FLAC file and no MIDI file of Hocket, or its format is not stated.
+    #[error("{}: cannot be recovered: {cause}; recover works on WAV, RF64 and FLAC files, and on MIDI files that Hocket recorded", path.display())]
     NotARecording {
         /// The file.
         path: PathBuf,

@@ -21,6 +21,7 @@
 //! | [`Storage`] | preloader | where bytes come from: a file, or a stand-in that stalls and fails |
 //! | [`Recorder`] | control | starts and stops the threads that write; begins takes |
 //! | [`TakeInput`] | real-time | takes frames |
+//! | [`EventTakeInput`] | real-time | takes notes and messages, for a MIDI file |
 //! | [`Take`] | control | progress, and the report at the end |
 //! | [`recover`] | control | completes the header of a recording whose program was killed |
 //!
@@ -63,8 +64,8 @@ pub use hocket_media::{ReadAt, SeekCost, StreamInfo, WavFormat, WriteError};
 pub use preloader::Preloader;
 pub use reader::StreamReader;
 pub use record::{
-    Recorder, RecorderSettings, Silence, Take, TakeFormat, TakeInput, TakeReport, TakeSettings,
-    TakeStatus, TakeWatch,
+    EventTakeInput, EventTakeSettings, EventsReport, Recorder, RecorderSettings, Silence, Take,
+    TakeFormat, TakeInput, TakeReport, TakeSettings, TakeStatus, TakeWatch,
 };
 pub use recover::{Recovery, recover};
 pub use settings::Settings;

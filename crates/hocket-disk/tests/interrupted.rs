@@ -111,7 +111,7 @@ fn after_kill_9_everything_that_was_synced_is_there_and_recovered_sample_by_samp
                     assert_eq!(before.unwrap_or(0), stated, "{name}");
                     frames
                 }
-                Recovery::LeftAlone { why } => panic!("{name}: {why}"),
+                other => panic!("{name}: {other}"),
             };
             assert!(frames >= stated, "{name}");
             if frames > 0 {
@@ -200,7 +200,7 @@ fn records_while_the_power_is_cut() {
             assert!(stated >= safe[at], "{name}: {stated} frames, and {} were safe", safe[at]);
             let recovered = match recover(&path).unwrap() {
                 Recovery::Intact { frames } | Recovery::Repaired { frames, .. } => frames,
-                Recovery::LeftAlone { why } => panic!("{name}: {why}"),
+                other => panic!("{name}: {other}"),
             };
             assert!(recovered >= stated && check(&path) == recovered, "{name}");
             most_lost = most_lost.max(given[at].saturating_sub(recovered));

@@ -7,7 +7,8 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use common::{preloader, wait_for, written};
-use hocket_disk::{Recorder, RecorderSettings, TakeSettings, WavFormat};
+use hocket_disk::{EventTakeSettings, Recorder, RecorderSettings, TakeSettings, WavFormat};
+use hocket_time::{Event, EventBuffer, EventKind, Note, Pushed, Source};
 
 struct Counting;
 
@@ -104,6 +105,32 @@ fn a_take_allocates_nothing_with_room_and_without() {
         }
     }
     assert!(input.lost_frames() > 0 && input.lost_frames() < input.frames());
+    drop(input);
+    assert!(take.finish(Duration::from_secs(600)).is_ok());
+}
+
+#[test]
+fn a_take_of_events_allocates_nothing_with_room_and_without() {
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = Recorder::start(RecorderSettings::default());
+    let new = EventTakeSettings::new(&folder.path().join("a.mid"), "keys", 48_000);
+    let (mut input, take) = recorder.begin_events(&EventTakeSettings { room: 64, ..new }).unwrap();
+    let mut events = EventBuffer::new(64, 256);
+    for frame in 0..20 {
+        let note = EventKind::Note(Note::on(-1, 0, 60, 0.5));
+        assert_eq!(events.push(Event::new(frame, Source::LIVE, note)), Pushed::Stored);
+    }
+    assert_eq!(events.push_sysex(30, Source::LIVE, &[0xf0, 1, 2, 0xf7]), Pushed::Stored);
+    let mut stored = 0;
+    for block in 0..2000 {
+        let made = calls(|| stored += input.write(&events, 0..64, 64 * block));
+        assert_eq!(made, 0, "block {block}");
+        if block % 3 == 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+    // A ring of so few finds no room for four blocks.
+    assert!(stored > 0 && input.lost_events() > 0, "{stored} stored, {} lost", input.lost_events());
     drop(input);
     assert!(take.finish(Duration::from_secs(600)).is_ok());
 }

@@ -25,6 +25,7 @@ pub mod clip_cue;
 pub mod stereo_audio;
 pub mod clip_player;
 pub mod note_player;
+pub(crate) mod event_relay;
 pub(crate) mod fetch;
 pub(crate) mod costs;
 pub(crate) mod plan;

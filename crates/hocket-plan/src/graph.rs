@@ -23,7 +23,7 @@ pub use ports::{ChannelMap, EventPorts, InputPort, Ports, Span};
 
 pub(crate) use delays::arrivals;
 
-use crate::session::{OutputAt, SendAt, StripId};
+use crate::session::{EventsOf, OutputAt, SendAt, StripId};
 
 /// Index of a node in its [`Graph`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -59,6 +59,8 @@ pub enum NodeKind {
     /// The engine's input of this number: what the host wrote for the block, as many of its channels as the node has.
     /// It has no edges. With an event output it sends on what the host hands over for the input of this number.
     Input(u16),
+    /// Sends on the notes and messages that a take records: what it receives, in the order of its edges.
+    Events(EventsOf),
     /// Something that no session file describes, such as the load of a benchmark.
     Custom(u32),
 }
@@ -186,6 +188,15 @@ pub enum GraphError {
     NoTakenInput {
         /// Index of the input.
         input: usize,
+    },
+    /// A take records the events of a track without notes and without an input that takes events, or of an input that takes
+    /// none.
+    #[error(
+        "a take records the events of {of:?}, which has none; give the track notes or an input with events = true"
+    )]
+    NoTakenEvents {
+        /// Whose events.
+        of: EventsOf,
     },
     /// An effect receives the events of something that is no track of the session.
     #[error(

@@ -8,7 +8,7 @@ mod automation;
 mod notes;
 mod song;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub use automation::{Automation, EffectAt, LaneSpec, LaneTarget, OutputAt, SendAt};
 pub use notes::{ClipMessage, ClipNote, MidiFile, NoteClip, NoteSource};
@@ -103,10 +103,19 @@ pub struct Output {
 pub struct TakeSpec {
     /// What is recorded.
     pub from: TakeFrom,
-    /// The new audio file, already resolved against the session file's folder.
+    /// The new audio or MIDI file, already resolved against the session file's folder.
     pub file: PathBuf,
     /// Whether it is recorded at all.
     pub armed: bool,
+}
+
+impl TakeSpec {
+    /// Whether a file of this name holds notes and messages, and no audio: its ending is `.mid` or `.midi`.
+    pub fn holds_events(file: &Path) -> bool {
+        let ending = file.extension().and_then(|ending| ending.to_str());
+        ending
+            .is_some_and(|ending| ["mid", "midi"].iter().any(|it| ending.eq_ignore_ascii_case(it)))
+    }
 }
 
 /// What a take records.
@@ -115,6 +124,28 @@ pub enum TakeFrom {
     /// What a strip puts out, before or after its fader.
     Strip(StripId, Tap),
     /// What the host brings into an input, all of its channels.
+    Input(InputId),
+    /// Notes and messages, as a MIDI file.
+    Events(EventsOf),
+}
+
+impl TakeFrom {
+    /// The strip that it records. `None`: an input.
+    pub fn strip(self) -> Option<StripId> {
+        match self {
+            TakeFrom::Strip(strip, _) => Some(strip),
+            TakeFrom::Events(EventsOf::Track(index)) => Some(StripId::Track(index)),
+            TakeFrom::Input(_) | TakeFrom::Events(EventsOf::Input(_)) => None,
+        }
+    }
+}
+
+/// Whose notes and messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum EventsOf {
+    /// What the track with this index plays for instruments: its notes, then the events of its input.
+    Track(usize),
+    /// What the host hands over for an input that takes events.
     Input(InputId),
 }
 

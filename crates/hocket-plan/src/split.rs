@@ -18,7 +18,7 @@ mod pieces;
 use std::fmt;
 
 use crate::graph::{EffectFacts, GraphError, NodeKind, session_graph};
-use crate::session::{Session, StripId};
+use crate::session::{EventsOf, Session, StripId};
 use parts::Builder;
 use pieces::Pieces;
 
@@ -193,7 +193,9 @@ pub fn expected_costs(session: &Session, facts: &dyn EffectFacts) -> Result<Vec<
     for node in session_graph(session, facts)?.nodes() {
         let strip = match node.kind {
             NodeKind::Effect { strip, .. } | NodeKind::Fader(strip) | NodeKind::Sum(strip) => strip,
-            NodeKind::Play(track) | NodeKind::Notes(track) => StripId::Track(track),
+            NodeKind::Play(track)
+            | NodeKind::Notes(track)
+            | NodeKind::Events(EventsOf::Track(track)) => StripId::Track(track),
             NodeKind::Send(at) => at.strip,
             _ => continue,
         };

@@ -5,9 +5,9 @@ use std::fmt;
 
 use hocket_plan::graph::{EffectFacts, audible, session_graph};
 use hocket_plan::session::{
-    Clip, ClipFade, Destination, EffectAt, Group, GroupId, Input, InputId, LaneSpec, LaneTarget,
-    MediaId, Output, OutputAt, Return, ReturnId, Send, SendAt, Strip, StripId, TakeFrom, TakeSpec,
-    Tap, Track,
+    Clip, ClipFade, ClipNote, Destination, EffectAt, EventsOf, Group, GroupId, Input, InputId,
+    LaneSpec, LaneTarget, MediaId, NoteClip, NoteSource, Output, OutputAt, Return, ReturnId, Send,
+    SendAt, Strip, StripId, TakeFrom, TakeSpec, Tap, Track,
 };
 use hocket_plan::split::{CutOptions, SplitError, split};
 use hocket_plan::{
@@ -495,6 +495,48 @@ fn an_input_that_a_take_records_has_a_node_whether_a_track_plays_it_or_not() {
     assert_eq!(outputs, ["master: fader"]);
     session.takes.push(take(3, true));
     assert_eq!(session_graph(&session, &Facts), Err(GraphError::NoTakenInput { input: 3 }));
+}
+
+#[test]
+fn the_events_that_takes_record_have_one_node_for_each_track_and_input() {
+    let mut session = session();
+    for name in ["bass", "piano", "voice"] {
+        add_track(&mut session, name, MASTER);
+    }
+    let input =
+        |name: &str, events| Input { name: name.into(), channels: 1, events, latency_frames: 0 };
+    session.inputs = vec![input("keys", true), input("mic", false)];
+    let notes = NoteClip {
+        base: TimeBase::Beats,
+        start: 0.0,
+        length: None,
+        chase: true,
+        source: NoteSource::Written(
+            [ClipNote { at: 0.0, length: 1.0, key: 60, velocity: 1.0 }].into(),
+        ),
+    };
+    session.tracks[1].notes = vec![notes];
+    session.tracks[1].input = Some(InputId(0));
+    session.tracks[2].input = Some(InputId(1));
+    let take = |of| TakeSpec { from: TakeFrom::Events(of), file: "a.mid".into(), armed: true };
+    let both = [EventsOf::Track(1), EventsOf::Input(InputId(0)), EventsOf::Track(1)];
+    session.takes = both.map(take).into();
+    let made = graph(&session);
+    assert_eq!(inputs(&made, "piano: events"), ["piano: notes", "input keys"]);
+    assert_eq!(inputs(&made, "keys: events"), ["input keys"]);
+    let nodes = made.nodes().iter();
+    assert_eq!(nodes.filter(|node| matches!(node.kind, NodeKind::Events(_))).count(), 2);
+    let outputs: Vec<&str> =
+        made.outputs().iter().map(|id| made.nodes()[id.index()].name.as_str()).collect();
+    assert_eq!(outputs, ["master: fader"]);
+    for of in
+        [EventsOf::Track(0), EventsOf::Track(2), EventsOf::Track(9), EventsOf::Input(InputId(1))]
+    {
+        session.takes = vec![take(of)];
+        assert_eq!(session_graph(&session, &Facts), Err(GraphError::NoTakenEvents { of }));
+    }
+    session.takes = vec![take(EventsOf::Input(InputId(7)))];
+    assert_eq!(session_graph(&session, &Facts), Err(GraphError::NoTakenInput { input: 7 }));
 }
 
 #[test]

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use hocket_plan::session::{Input, InputId, Output, TakeFrom, TakeSpec, Tap};
+use hocket_plan::session::{
+    EventsOf, Input, InputId, Output, StripId, TakeFrom, TakeSpec, Tap, Track,
+};
 
 use crate::Span;
 use crate::fields::{At, Fields};
@@ -137,7 +139,9 @@ pub(crate) fn takes(
     mistakes: &Mistakes<'_>,
     root: &Fields<'_>,
     (names, inputs): (&Names<'_>, &Inputs<'_>),
+    tracks: &[Track],
 ) -> Vec<TakeSpec> {
+    let known = (inputs, tracks);
     let mut takes: Vec<TakeSpec> = Vec::new();
     for fields in root.tables(&schema::TAKES, &schema::TAKE_TABLE) {
         let file = fields.require_text(&schema::TAKE_FILE);
@@ -158,6 +162,7 @@ pub(crate) fn takes(
             }
         };
         let (Some(from), Some(At { value: file, span })) = (from, file) else { continue };
+        let Some(from) = of_file(mistakes, &fields, from, file, known) else { continue };
         let file = mistakes.source().folder().join(file).components().collect();
         if takes.iter().any(|take| take.file == file) {
             let cause = "an earlier take is recorded to the same file";
@@ -169,6 +174,54 @@ pub(crate) fn takes(
         }
     }
     takes
+}
+
+/// What a take records into a file of this name: into a MIDI file, events.
+fn of_file(
+    mistakes: &Mistakes<'_>,
+    fields: &Fields<'_>,
+    from: TakeFrom,
+    file: &str,
+    (inputs, tracks): (&Inputs<'_>, &[Track]),
+) -> Option<TakeFrom> {
+    if !TakeSpec::holds_events(file.as_ref()) {
+        return Some(from);
+    }
+    let takes_events = |id: InputId| inputs.list[id.0].events;
+    let refused = |key: &Key, cause: &str, remedy: &str| {
+        mistakes.report(fields.span_of(key), cause, remedy);
+        None
+    };
+    match from {
+        TakeFrom::Strip(..) if fields.has(&schema::OUTPUT_TAP) => {
+            refused(&schema::OUTPUT_TAP, "notes have no fader, and so no tap", "take the tap out")
+        }
+        TakeFrom::Strip(StripId::Track(index), _) => {
+            // A track that could not be read as a whole may have notes.
+            let track = tracks.get(index)?;
+            let has_events = !track.notes.is_empty() || track.input.is_some_and(takes_events);
+            match has_events {
+                true => Some(TakeFrom::Events(EventsOf::Track(index))),
+                false if mistakes.count() > 0 => None,
+                false => refused(
+                    &schema::TAKE_FROM,
+                    "the track has no notes, and no input that takes events",
+                    "record audio (.wav or .flac), or add [[track.notes]] or an input with events = true",
+                ),
+            }
+        }
+        TakeFrom::Input(id) if takes_events(id) => Some(TakeFrom::Events(EventsOf::Input(id))),
+        TakeFrom::Input(_) => refused(
+            &schema::TAKE_INPUT,
+            "the input takes no events",
+            "record audio (.wav or .flac), or add events = true to the [[input]]",
+        ),
+        _ => refused(
+            &schema::TAKE_FROM,
+            "only tracks and inputs have notes",
+            "record audio (.wav or .flac), or name a track or an input",
+        ),
+    }
 }
 
 fn take_of_input(

@@ -462,7 +462,7 @@ pub(crate) const TAKE_FILE: Key = key(
     "file",
     Value::Text,
     REQUIRED,
-    "The new audio file, .wav or .flac, relative to the folder of the session file.",
+    "The new file, relative to the folder of the session file: audio (.wav, .flac), or the notes of a track or an input (.mid).",
 );
 pub(crate) const ARMED: Key = key("armed", Value::Flag, "true", "Whether it is recorded.");
 

@@ -142,7 +142,7 @@ fn built<'a>(
         takes: Vec::new(),
     };
     let known = (&builder.names, &builder.inputs);
-    session.takes = ports::takes(mistakes, &root, known);
+    session.takes = ports::takes(mistakes, &root, known, &session.tracks);
     builder.check_reach(&session);
     builder.warn_of_unheard_notes(&session);
     session.automation = std::mem::take(&mut builder.automation);

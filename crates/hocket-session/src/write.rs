@@ -5,9 +5,9 @@ use std::fmt::{self, Write};
 use std::path::Path;
 
 use hocket_plan::session::{
-    Automation, Clip, ClipFade, ClipNote, Destination, EffectAt, Input, LaneTarget, LoopPoints,
-    MediaId, MidiFile, NoteClip, NoteSource, Output, OutputAt, Send, SendAt, Session, Strip,
-    StripId, TakeFrom, TakeSpec, Tap,
+    Automation, Clip, ClipFade, ClipNote, Destination, EffectAt, EventsOf, Input, LaneTarget,
+    LoopPoints, MediaId, MidiFile, NoteClip, NoteSource, Output, OutputAt, Send, SendAt, Session,
+    Strip, StripId, TakeFrom, TakeSpec, Tap,
 };
 use hocket_plan::{Effect, EffectCatalogue};
 use hocket_time::{CONTROL_GRID_FRAMES, Glide, LanePoint, MeterPoint, Shape, TempoPoint, TimeBase};
@@ -213,7 +213,11 @@ impl Writer<'_> {
                 self.text("from", &from);
                 self.tap("tap", *tap);
             }
-            TakeFrom::Input(id) => {
+            TakeFrom::Events(EventsOf::Track(index)) => {
+                let from = self.name_of(StripId::Track(*index), &file)?;
+                self.text("from", &from);
+            }
+            TakeFrom::Input(id) | TakeFrom::Events(EventsOf::Input(id)) => {
                 let missing = || WriteError::Missing { strip: file.clone() };
                 let input = self.session.inputs.get(id.0).ok_or_else(missing)?.name.clone();
                 self.text("input", &input);

@@ -71,7 +71,7 @@ fn its_examples_load_without_warnings() {
         .skip(1)
         .filter_map(|rest| rest.split("```").next())
         .collect();
-    assert_eq!(examples.len(), 4);
+    assert_eq!(examples.len(), 5);
     for example in examples {
         let folder = common::Folder::new();
         for name in ["audio/drums.wav", "audio/voice.wav"] {

@@ -5,7 +5,7 @@ mod common;
 use std::path::PathBuf;
 
 use common::{Few, Folder, loaded};
-use hocket_plan::session::{InputId, StripId, TakeFrom, TakeSpec, Tap};
+use hocket_plan::session::{EventsOf, InputId, StripId, TakeFrom, TakeSpec, Tap};
 use hocket_session::session_text;
 
 const TRACK: &str = "[[input]]\nname = 'mic'\n[[track]]\nname = 'a'\ninput = 'mic'\n";
@@ -96,4 +96,52 @@ fn wrong_takes_are_refused_with_place_and_remedy() {
     );
     let twice = with("from = 'a'\nfile = 'a.wav'") + "[[take]]\nfrom = 'a'\nfile = './a.wav'\n";
     check(&twice, 11, "an earlier take is recorded to the same file", "another file");
+}
+
+/// A track with notes, one that plays an input which takes events, and one with neither.
+const NOTES: &str = "[[input]]\nname = 'keys'\nevents = true\n[[input]]\nname = 'mic'\n\
+    [[track]]\nname = 'bass'\n[[track.notes]]\nnotes = [[0, 1, 33]]\n\
+    [[track]]\nname = 'piano'\ninput = 'keys'\n[[track]]\nname = 'voice'\ninput = 'mic'\n";
+
+fn with_notes(take: &str) -> String {
+    format!("{NOTES}[[take]]\n{take}\n")
+}
+
+#[test]
+fn a_take_to_a_midi_file_records_notes() {
+    let folder = Folder::new();
+    let text = with_notes("from = 'bass'\nfile = 'bass.mid'")
+        + "[[take]]\nfrom = 'piano'\nfile = 'piano.MIDI'\n"
+        + "[[take]]\ninput = 'keys'\nfile = 'keys.mid'\narmed = false\n";
+    let session = folder.load(&text).unwrap_or_else(|errors| panic!("{errors}")).session;
+    let from: Vec<TakeFrom> = session.takes.iter().map(|take| take.from).collect();
+    let expected = [EventsOf::Track(0), EventsOf::Track(1), EventsOf::Input(InputId(0))];
+    assert_eq!(from, expected.map(TakeFrom::Events));
+    let written = session_text(&session, &Few, &folder.path("")).unwrap();
+    let again = folder.load(&written).unwrap_or_else(|errors| panic!("{errors}\n{written}"));
+    assert_eq!(again.session, session);
+    let mut session = session;
+    session.tracks.remove(0);
+    session.forget_strip(StripId::Track(0));
+    let from: Vec<TakeFrom> = session.takes.iter().map(|take| take.from).collect();
+    let expected = [EventsOf::Track(0), EventsOf::Input(InputId(0))];
+    assert_eq!(from, expected.map(TakeFrom::Events));
+}
+
+#[test]
+fn a_midi_file_of_what_has_no_notes_is_refused() {
+    check(
+        &with_notes("from = 'voice'\nfile = 'a.mid'"),
+        17,
+        "the track has no notes",
+        "record audio",
+    );
+    check(&with_notes("input = 'mic'\nfile = 'a.mid'"), 17, "takes no events", "events = true");
+    check(
+        &with_notes("from = 'master'\nfile = 'a.mid'"),
+        17,
+        "only tracks and inputs",
+        "name a track",
+    );
+    check(&with_notes("from = 'bass'\ntap = 'pre'\nfile = 'a.mid'"), 18, "no tap", "tap out");
 }

@@ -117,7 +117,7 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     let priority = (args.priority > 0).then_some(args.priority);
     isolated::set_up(&args.isolate, opened.session(), (Pace::RealTime, frames, priority))?;
     watched::set_up(args.plugin_faults.into(), Pace::RealTime);
-    let mut wanted = takes::wanted(&args.take, opened.session())?;
+    let mut wanted = takes::wanted(&args.take, opened.session_mut())?;
     if args.number_takes {
         takes::number(&mut wanted);
     }

@@ -24,7 +24,10 @@ fn recover(path: &Path) -> Exit {
             print(&format!("{}: {recovery}\n", path.display()));
             match recovery {
                 Recovery::LeftAlone { .. } => Exit::NotPossible,
-                Recovery::Intact { .. } | Recovery::Repaired { .. } => Exit::Done,
+                Recovery::Intact { .. }
+                | Recovery::Repaired { .. }
+                | Recovery::IntactEvents { .. }
+                | Recovery::RepairedEvents { .. } => Exit::Done,
             }
         }
         Err(error) => {

@@ -1,16 +1,15 @@
 //! Takes: what strips put out and inputs bring while a session plays or is rendered, recorded as it sounds.
 
 mod numbers;
+mod running;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hocket_disk::{
-    Recorder, RecorderSettings, Take, TakeFormat, TakeInput, TakeReport, TakeSettings, TakeWatch,
-};
+use hocket_disk::{Recorder, RecorderSettings, TakeReport, TakeWatch};
 use hocket_engine::{Engine, NodeKind, Prepared};
 use hocket_media::{FileFormat, FlacEncoder, WavFormat, WavLayout};
-use hocket_plan::session::{Session, StripId, TakeFrom, Tap};
+use hocket_plan::session::{EventsOf, Session, SongTime, StripId, TakeFrom, TakeSpec, Tap};
 use hocket_plan::{Fusing, Graph, NodeId, Ports};
 use serde_json::{Value, json};
 
@@ -18,6 +17,7 @@ use crate::cli::NamedFile;
 use crate::failure::Failure;
 use crate::files::{Files, Kind};
 use crate::output::note;
+use running::{Block, Running};
 
 /// How long the end of a command waits for the disk.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -32,25 +32,35 @@ pub(crate) struct Wanted {
     /// What is recorded, in the session's words.
     name: String,
     from: TakeFrom,
-    /// Of the file.
+    /// Of the file; none for a file of events.
     channels: u16,
+    /// The tempos and time signatures of a file of events.
+    time: SongTime,
     file: PathBuf,
     /// Who asks for it, for messages: `--take master=mix.wav`.
     asked: String,
 }
 
-/// The takes of the command line, and those of the session that are armed.
+/// The takes of the command line, and those of the session that are armed. A take of events that the command line asks for
+/// joins the session, so that its graph has a node for it.
 ///
 /// # Errors
-/// A name that no strip has: exit code 2.
-pub(crate) fn wanted(args: &[NamedFile], session: &Session) -> Result<Vec<Wanted>, Failure> {
+/// A name that no strip has; events of a strip that has none: exit code 2.
+pub(crate) fn wanted(args: &[NamedFile], session: &mut Session) -> Result<Vec<Wanted>, Failure> {
     let mut all = Vec::new();
     for arg in args {
         let (name, file) = arg.named(|name| strip_named(name, session).is_some());
-        let strip = strip_named(&name, session)
-            .ok_or_else(|| unknown(&format!("--take {arg}"), &name, session))?;
-        let (from, asked) = (TakeFrom::Strip(strip, Tap::PostFader), format!("--take {arg}"));
-        all.push(Wanted { name, from, channels: Ports::STEREO.main, file, asked });
+        let asked = format!("--take {arg}");
+        let strip = strip_named(&name, session).ok_or_else(|| unknown(&asked, &name, session))?;
+        let (from, channels) = match TakeSpec::holds_events(&file) {
+            true => (events_of(strip, session).ok_or_else(|| no_events(&asked, &name))?, 0),
+            false => (TakeFrom::Strip(strip, Tap::PostFader), Ports::STEREO.main),
+        };
+        if matches!(from, TakeFrom::Events(_)) {
+            // Recorded as a take of the command line.
+            session.takes.push(TakeSpec { from, file: file.clone(), armed: false });
+        }
+        all.push(Wanted { name, from, channels, time: session.time.clone(), file, asked });
     }
     for take in session.takes.iter().filter(|take| take.armed) {
         let (name, channels) = match take.from {
@@ -59,12 +69,29 @@ pub(crate) fn wanted(args: &[NamedFile], session: &Session) -> Result<Vec<Wanted
             TakeFrom::Input(input) => {
                 (&session.inputs[input.0].name, session.inputs[input.0].channels)
             }
+            TakeFrom::Events(EventsOf::Track(track)) => (&session.tracks[track].strip.name, 0),
+            TakeFrom::Events(EventsOf::Input(input)) => (&session.inputs[input.0].name, 0),
         };
         let (name, from) = (name.clone(), take.from);
         let (file, asked) = (take.file.clone(), format!("the session's [[take]] of {name}"));
-        all.push(Wanted { name, from, channels, file, asked });
+        all.push(Wanted { name, from, channels, time: session.time.clone(), file, asked });
     }
     Ok(all)
+}
+
+/// The notes and messages of a track. `None`: the strip has none.
+fn events_of(strip: StripId, session: &Session) -> Option<TakeFrom> {
+    let StripId::Track(index) = strip else { return None };
+    let track = &session.tracks[index];
+    let has_input = track.input.is_some_and(|input| session.inputs[input.0].events);
+    (has_input || !track.notes.is_empty()).then_some(TakeFrom::Events(EventsOf::Track(index)))
+}
+
+fn no_events(asked: &str, name: &str) -> Failure {
+    Failure::bad_input(format!(
+        "{asked}: '{name}' has no notes; record audio (.wav or .flac), or name a track with notes or with an input that takes \
+         events"
+    ))
 }
 
 /// A strip by its name; `master` is the master's, whatever the session calls it.
@@ -111,8 +138,18 @@ pub(crate) fn check_files(
 ) -> Result<(), Failure> {
     for Wanted { file: path, asked, channels, .. } in takes {
         let refused = |why: String| Err(Failure::bad_input(format!("{asked}: {why}")));
+        if TakeSpec::holds_events(path) {
+            if path.symlink_metadata().is_ok() {
+                return refused(is_there(path));
+            }
+            files.writes(asked, path, Kind::Audio)?;
+            continue;
+        }
         let Some(format) = FileFormat::of(path) else {
-            return refused(format!("the ending says the format; choose {}", FileFormat::ENDINGS));
+            return refused(format!(
+                "the ending says the format; choose {}, or .mid for notes",
+                FileFormat::ENDINGS
+            ));
         };
         format.check(path, rate_hz, samples(format)).map_err(Failure::bad_input)?;
         if format == FileFormat::Flac {
@@ -144,11 +181,7 @@ fn in_the_way(path: &Path) -> Option<String> {
     let notes = manifest(path);
     let exists = |path: &Path| path.symlink_metadata().is_ok();
     match (exists(path), exists(&notes)) {
-        (true, _) => Some(format!(
-            "{} exists, and a take never replaces a file; name another one, remove it with its notes, or give \
-             --number-takes to `hocket play`",
-            path.display()
-        )),
+        (true, _) => Some(is_there(path)),
         (false, true) => Some(format!(
             "{} exists, although its recording does not: they are the notes of a take that was deleted or renamed; \
              remove them, or name another file",
@@ -156,6 +189,14 @@ fn in_the_way(path: &Path) -> Option<String> {
         )),
         (false, false) => None,
     }
+}
+
+fn is_there(path: &Path) -> String {
+    format!(
+        "{} exists, and a take never replaces a file; name another one, remove it with its notes, or give \
+         --number-takes to `hocket play`",
+        path.display()
+    )
 }
 
 /// What the name of a take's notes has behind the take's own.
@@ -212,6 +253,7 @@ fn tap(graph: &Graph, from: TakeFrom) -> Option<NodeId> {
     let kind = match from {
         TakeFrom::Strip(strip, _) => NodeKind::Fader(strip),
         TakeFrom::Input(input) => NodeKind::Input(u16::try_from(input.0).ok()?),
+        TakeFrom::Events(of) => NodeKind::Events(of),
     };
     let place = graph.nodes().iter().position(|node| node.kind == kind)?;
     match from {
@@ -241,14 +283,6 @@ pub(crate) struct Recording {
     pub(crate) watch: TakeWatch,
 }
 
-struct Running {
-    take_of: Wanted,
-    /// Of the engine's outputs.
-    output: usize,
-    input: TakeInput,
-    take: Take,
-}
-
 impl Takes {
     /// Creates the files. `outputs`: how many outputs of the engine are the device's; `frames`: the length of the
     /// session, if it has one.
@@ -269,14 +303,8 @@ impl Takes {
         // They are the last outputs.
         let first = latencies.len().saturating_sub(wanted.len());
         for (output, take_of) in (first..).zip(wanted) {
-            let channels = usize::from(take_of.channels);
-            let settings = TakeSettings {
-                format: take_format(&take_of.file),
-                latency_frames: latencies.get(output).copied().unwrap_or(0).into(),
-                ..TakeSettings::new(&take_of.file, rate_hz, channels)
-            };
-            let (input, take) = recorder.begin(&settings).map_err(Failure::not_possible)?;
-            running.push(Running { take_of: take_of.clone(), output, input, take });
+            let latency_frames = latencies.get(output).copied().unwrap_or(0).into();
+            running.push(Running::begin(&recorder, take_of, output, (rate_hz, latency_frames))?);
         }
         Ok(Takes { recorder: Some(recorder), running, before: 0, left: frames })
     }
@@ -299,17 +327,17 @@ impl Takes {
     ///
     /// Thread: leader, between blocks. No allocation, lock or system call; what finds no room is counted.
     pub(crate) fn note(&mut self, engine: &Engine, frames: usize) {
-        self.each(engine, frames, |input, rows| _ = input.write(rows));
+        self.each(engine, frames, Duration::ZERO);
     }
 
     /// The same, but waits for a slow disk, as long as it answers at all.
     ///
     /// Thread: control, which leads an offline render.
     pub(crate) fn keep(&mut self, engine: &Engine, frames: usize) {
-        self.each(engine, frames, |input, rows| _ = input.write_waiting(rows, PATIENCE));
+        self.each(engine, frames, PATIENCE);
     }
 
-    fn each(&mut self, engine: &Engine, frames: usize, write: impl Fn(&mut TakeInput, &[&[f32]])) {
+    fn each(&mut self, engine: &Engine, frames: usize, patience: Duration) {
         let skipped = self.before.min(frames as u64) as usize;
         self.before -= skipped as u64;
         let kept = self.left.map_or(frames - skipped, |left| (frames - skipped).min(left as usize));
@@ -317,18 +345,8 @@ impl Takes {
         if kept == 0 {
             return;
         }
-        for running in &mut self.running {
-            let rows = engine.output_rows(running.output, skipped + kept);
-            let Some(rows) = rows else { continue };
-            let mut all: [&[f32]; Ports::MOST as usize] = [&[]; _];
-            // Rows of the node's side chain lie behind the main ones, and are not what it puts out.
-            let main = usize::from(running.take_of.channels.min(Ports::MOST));
-            let all = &mut all[..rows.len().min(main)];
-            all.iter_mut().enumerate().for_each(|(row, all)| *all = &rows.row(row)[skipped..]);
-            if !all.is_empty() {
-                write(&mut running.input, all);
-            }
-        }
+        let block = Block { engine, frames: skipped..skipped + kept, patience };
+        self.running.iter_mut().for_each(|running| running.note(&block));
     }
 
     /// Ends the takes, and waits until they are on the disk.
@@ -355,13 +373,6 @@ impl Takes {
     }
 }
 
-fn take_format(path: &Path) -> TakeFormat {
-    match FileFormat::of(path) {
-        Some(FileFormat::Flac) => TakeFormat::Flac24,
-        _ => TakeFormat::Wav(WavFormat::Float32),
-    }
-}
-
 /// A take that has ended.
 pub(crate) struct Ended {
     take_of: Wanted,
@@ -373,7 +384,11 @@ impl Ended {
     /// Whether the file has every frame as it was played.
     pub(crate) fn is_whole(&self) -> bool {
         self.report.as_ref().is_some_and(|report| {
-            report.error.is_none() && report.silent_frames == 0 && report.not_finite == 0
+            let lost = report.events.map_or(0, |events| events.lost);
+            report.error.is_none()
+                && report.silent_frames == 0
+                && report.not_finite == 0
+                && lost == 0
         })
     }
 
@@ -389,6 +404,16 @@ impl Ended {
                 );
         };
         let mut line = begin + &format!("{} frames", report.frames);
+        if let Some(events) = report.events {
+            line += &format!(", {} messages", events.written);
+            if events.left_out > 0 {
+                let left_out = events.left_out;
+                line += &format!(", {left_out} events left out, which MIDI files cannot hold");
+            }
+            if events.lost > 0 {
+                line += &format!(", {} events lost because the disk was too slow", events.lost);
+            }
+        }
         if report.silent_frames > 0 {
             let first = report.silences.first().map_or(0, |silence| silence.at_frame);
             line += &format!(
@@ -419,6 +444,11 @@ impl Ended {
             "silent_frames": report.map(|report| report.silent_frames),
             "clipped": report.map(|report| report.clipped),
             "not_finite": report.map(|report| report.not_finite),
+            "events": report.and_then(|report| report.events).map(|events| json!({
+                "written": events.written,
+                "left_out": events.left_out,
+                "lost": events.lost,
+            })),
             "error": report.and_then(|report| report.error.as_ref()).map(ToString::to_string),
         })
     }

@@ -153,9 +153,9 @@ pub const CRATES: &[CrateRule] = &[
     },
     CrateRule {
         name: "hocket-disk",
-        workspace: &["hocket-dsp", "hocket-rt", "hocket-files", "hocket-media"],
+        workspace: &["hocket-dsp", "hocket-rt", "hocket-files", "hocket-media", "hocket-time"],
         workspace_dev: &[],
-        external: External::Only(&[always("thiserror")]),
+        external: External::Only(&[always("midly"), always("thiserror")]),
         serde: false,
         std_banned: &[NET],
         because: "what waits for disks must not know what plays, nor the reverse",

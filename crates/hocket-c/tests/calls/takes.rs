@@ -1,6 +1,8 @@
 //! Recordings: what the calls refuse, and what is in the files.
 
 use super::*;
+use hocket_c::event_takes::*;
+use hocket_c::events::*;
 use hocket_c::graph_ports::*;
 use hocket_c::takes::*;
 
@@ -28,10 +30,11 @@ fn begin(recorder: *const Recorder, settings: *const TakeSettings) -> (*mut Take
     told(|error| unsafe { hocket_take_begin(recorder, settings, error) })
 }
 
-/// What a report said: frames, silent frames, silences, clipped, and why it failed.
+/// What a report said: frames, messages, silent frames, silences, clipped, and why it failed.
 #[derive(Debug, Default, PartialEq)]
 struct Told {
     frames: u64,
+    messages: u64,
     silent: u64,
     silences: Vec<(u64, u64)>,
     clipped: u64,
@@ -50,6 +53,7 @@ unsafe extern "C" fn keep(user: *mut c_void, report: *const TakeReport) {
         let why = (!report.why.is_null()).then(|| CStr::from_ptr(report.why));
         *user.cast() = Told {
             frames: report.frames,
+            messages: report.messages,
             silent: report.silent_frames,
             silences: silences.iter().map(|it| (it.at_frame, it.frames)).collect(),
             clipped: report.clipped,
@@ -143,6 +147,7 @@ fn a_take_holds_what_was_written_and_reports_the_rest() {
         assert!(text.contains("tell is NULL"), "{text}");
         let expected = Told {
             frames: 257,
+            messages: 0,
             silent: 57,
             silences: vec![(100, 50), (250, 7)],
             clipped: 100,
@@ -219,5 +224,89 @@ fn an_output_is_recorded_while_it_plays() {
             let expected = if channel < 3 { (channel * 100_000 + frame) as f32 } else { 0.0 };
             assert_eq!(*sample, expected, "channel {channel}, frame {frame}");
         }
+    }
+}
+
+/// Sends the same two messages in each block.
+unsafe extern "C" fn sends(_user: *mut c_void, block: *const Block) {
+    for (frame, status, velocity) in [(5, 0x90, 100), (40, 0x80, 0)] {
+        let data = [status, 60, velocity, 0];
+        let message = Message { frame, kind: HOCKET_MESSAGE_MIDI, data, value: 0.0 };
+        // SAFETY: told: the block of the running callback.
+        assert_eq!(unsafe { hocket_message_send(block, &message) }, Status::Ok);
+    }
+}
+
+fn event_settings(path: &CStr) -> EventTakeSettings {
+    EventTakeSettings {
+        path: path.as_ptr(),
+        name: c"keys".as_ptr(),
+        rate_hz: 48_000,
+        tempos: null(),
+        tempo_count: 0,
+        signatures: null(),
+        signature_count: 0,
+        latency_frames: 0,
+        room: 0,
+    }
+}
+
+#[test]
+fn notes_are_recorded_to_a_midi_file() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let (file, taken) = (path(&folder, "keys.mid"), path(&folder, "taken.mid"));
+    std::fs::write(taken.to_str().unwrap(), "mine").unwrap();
+    // SAFETY: told, for this test.
+    unsafe {
+        let recorder = hocket_recorder_new(null_mut());
+        let begin = |settings: &EventTakeSettings| {
+            told(|error| hocket_take_begin_events(recorder, settings, error))
+        };
+        let good = event_settings(&file);
+        let fast = hocket_c::time::TempoPoint { beats: 0.0, bpm: 1e9, glides: false };
+        for (wrong, words) in [
+            (EventTakeSettings { path: null(), ..good }, "settings.path is NULL"),
+            (EventTakeSettings { name: null(), ..good }, "settings.name is NULL"),
+            (EventTakeSettings { rate_hz: 3, ..good }, "rate_hz of 3"),
+            (EventTakeSettings { room: u64::MAX, ..good }, "settings.room"),
+            (EventTakeSettings { tempo_count: 1, ..good }, "settings.tempos"),
+            (EventTakeSettings { tempos: &fast, tempo_count: 1, ..good }, "tempo"),
+            (event_settings(&taken), "exists"),
+        ] {
+            let (take, text) = begin(&wrong);
+            assert!(take.is_null() && text.contains(words), "{words}: {text}");
+        }
+        let processor = Processor { process: Some(sends), cost: 1.0, ..Processor::default() };
+        let graph = hocket_graph_new();
+        assert_eq!(hocket_graph_add_node(graph, c"keys".as_ptr(), &processor, null_mut()), 0);
+        let ports = hocket_graph_set_event_ports(graph, 0, false, true, null_mut());
+        assert_eq!(ports, Status::Ok);
+        let (engine, text) = told(|error| hocket_engine_start_graph(graph, &settings(), error));
+        assert!(!engine.is_null(), "{text}");
+        let (take, text) = begin(&good);
+        assert!(!take.is_null(), "{text}");
+        for _ in 0..10 {
+            assert_eq!(
+                hocket_engine_run(engine, FRAMES as u32, hocket_now_ns(), null_mut()),
+                Status::Ok
+            );
+            let recorded = hocket_engine_record_events(engine, 0, take, FRAMES as u32);
+            assert_eq!(recorded, Status::Ok);
+        }
+        let sound = path(&folder, "sound.wav");
+        let (audio, text) = super::takes::begin(recorder, &settings_of(&sound));
+        assert!(!audio.is_null(), "{text}");
+        for (output, take) in [(9, take.cast_const()), (0, audio.cast_const()), (0, null())] {
+            let refused = hocket_engine_record_events(engine, output, take, FRAMES as u32);
+            assert_eq!(refused, Status::BadInput);
+        }
+        assert_eq!(hocket_take_write(take, null(), 0, 64), Status::BadInput, "it takes no sound");
+        assert_eq!(hocket_engine_record(engine, 0, take, FRAMES as u32), Status::BadInput);
+        let expected = Told { frames: 640, messages: 20, ..Told::default() };
+        assert_eq!(finish(take), expected);
+        assert_eq!(finish(audio), Told::default());
+        assert!(std::fs::read(file.to_str().unwrap()).unwrap().starts_with(b"MThd"));
+        hocket_recorder_free(recorder);
+        assert_eq!(hocket_engine_stop(engine), Status::Ok);
     }
 }

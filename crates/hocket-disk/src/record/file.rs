@@ -251,7 +251,7 @@ fn checked(settings: &TakeSettings) -> Result<WavLayout, WriteError> {
 }
 
 /// Writes as much as is possible; how much that was, and why no more.
-fn write_at(file: &File, bytes: &[u8], at: u64) -> (usize, io::Result<()>) {
+pub(super) fn write_at(file: &File, bytes: &[u8], at: u64) -> (usize, io::Result<()>) {
     let mut done = 0;
     while done < bytes.len() {
         match file.write_at(&bytes[done..], at + done as u64) {
@@ -265,7 +265,7 @@ fn write_at(file: &File, bytes: &[u8], at: u64) -> (usize, io::Result<()>) {
 }
 
 /// Makes the new names survive a power cut. Not every file system can.
-fn sync_folder(path: &Path) {
+pub(super) fn sync_folder(path: &Path) {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     if let Ok(folder) = File::open(folder.unwrap_or(Path::new("."))) {
         let _ = folder.sync_all();

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use hocket_media::WriteError;
 use hocket_rt::{Ring, RingReader, RingWriter};
 
+use super::events::{EventTakeInput, EventTakeSettings};
 use super::file::TakeFile;
 use super::input::{Piece, SharedHand, TakeInput, memory_of, try_hand};
 use super::manifest::Manifest;
@@ -68,7 +69,7 @@ pub struct Recorder {
 
 #[derive(Debug)]
 struct Writer {
-    takes: Sender<Writing>,
+    takes: Sender<Box<dyn Job>>,
     thread: JoinHandle<()>,
 }
 
@@ -111,16 +112,35 @@ impl Recorder {
             state: State::new(self.settings.sync_every),
             report: Pending::new(&settings.path, input.hand(), Arc::clone(&shared)),
         };
-        let handed = self.hand_over(writing);
+        let handed = self.hand_over(&settings.path, Box::new(writing));
         if handed.is_err() {
             super::file::remove(&settings.path);
         }
         handed.map(|()| (input, Take { shared }))
     }
 
-    fn hand_over(&self, writing: Writing) -> Result<(), WriteError> {
-        let path = writing.settings.path.clone();
-        let device = std::fs::metadata(&path).map_or(0, |metadata| metadata.dev());
+    /// Begins a take of events: creates a MIDI file, and puts it on the disk. Events are given to the system as they come. So
+    /// all that the recorder had is there after the end of the process, and what is missing in the track's length
+    /// [`recover`](crate::recover()) adds.
+    ///
+    /// Memory: 48 bytes for each event of `room`. Thread: control; waits for the disk.
+    ///
+    /// # Errors
+    /// The file exists or cannot be created, the song's tempos are impossible, or no thread can start. Nothing is left behind.
+    pub fn begin_events(
+        &self,
+        settings: &EventTakeSettings,
+    ) -> Result<(EventTakeInput, Take), WriteError> {
+        let (input, writing, shared) = super::events::begin(settings, self.settings.sync_every)?;
+        let handed = self.hand_over(&settings.path, writing);
+        if handed.is_err() {
+            super::midi_file::remove(&settings.path);
+        }
+        handed.map(|()| (input, Take { shared }))
+    }
+
+    fn hand_over(&self, path: &Path, writing: Box<dyn Job>) -> Result<(), WriteError> {
+        let device = std::fs::metadata(path).map_or(0, |metadata| metadata.dev());
         let mut writers = lock(&self.writers);
         let index = writers.len();
         let writing = match writers.get(&device) {
@@ -132,7 +152,7 @@ impl Recorder {
             None => writing,
         };
         let writer = Writer::start(index, self.settings.poll)
-            .map_err(|error| WriteError::io(&path, error))?;
+            .map_err(|error| WriteError::io(path, error))?;
         let _ = writer.takes.send(writing);
         writers.insert(device, writer);
         Ok(())
@@ -165,9 +185,19 @@ impl Writer {
     }
 }
 
+/// A take, for the thread that writes it.
+pub(super) trait Job: Send {
+    /// Writes what has come; whether the take has ended. `stops`: nothing comes any more.
+    fn work(&mut self, stops: bool) -> bool;
+    /// Its work has panicked: it takes nothing more, and ends as at any other failure.
+    fn panicked(self: Box<Self>) -> Box<dyn Job>;
+    /// Closes the file, and reports.
+    fn end(self: Box<Self>);
+}
+
 /// A thread's life: all takes of a device in turn.
-fn run(incoming: &Receiver<Writing>, poll: Duration) {
-    let mut takes: Vec<Writing> = Vec::new();
+fn run(incoming: &Receiver<Box<dyn Job>>, poll: Duration) {
+    let mut takes: Vec<Box<dyn Job>> = Vec::new();
     loop {
         let stops = match incoming.recv_timeout(poll) {
             Ok(take) => {
@@ -198,7 +228,7 @@ fn guarded<T>(work: impl FnOnce() -> T) -> Option<T> {
 }
 
 /// If this panics, the report that is pending says so.
-fn end(take: Writing) {
+fn end(take: Box<dyn Job>) {
     guarded(|| take.end());
 }
 
@@ -216,19 +246,24 @@ struct Writing {
 }
 
 /// The report that a take owes. If the take goes without one, because its thread has panicked, the drop reports that.
-struct Pending {
+pub(super) struct Pending {
     path: PathBuf,
-    hand: SharedHand,
-    shared: Arc<TakeShared>,
+    /// `None`: a take of events, whose input needs no end.
+    hand: Option<SharedHand>,
+    pub(super) shared: Arc<TakeShared>,
     is_made: bool,
 }
 
 impl Pending {
     fn new(path: &Path, hand: SharedHand, shared: Arc<TakeShared>) -> Pending {
-        Pending { path: path.into(), hand, shared, is_made: false }
+        Pending { path: path.into(), hand: Some(hand), shared, is_made: false }
     }
 
-    fn make(mut self, report: TakeReport) {
+    pub(super) fn of_events(path: &Path, shared: Arc<TakeShared>) -> Pending {
+        Pending { path: path.into(), hand: None, shared, is_made: false }
+    }
+
+    pub(super) fn make(mut self, report: TakeReport) {
         self.is_made = true;
         self.shared.report(report);
     }
@@ -236,8 +271,9 @@ impl Pending {
     /// Takes what the input has in hand. It is busy only while it copies a block, so the wait is short; it tries and
     /// sleeps, because an input that finds somebody waiting would have to wake them with a system call.
     fn end_input(&self) {
+        let Some(hand) = &self.hand else { return };
         loop {
-            if let Some(mut hand) = try_hand(&self.hand) {
+            if let Some(mut hand) = try_hand(hand) {
                 return hand.end();
             }
             std::thread::sleep(LOOK_FOR_INPUT);
@@ -259,18 +295,15 @@ impl Drop for Pending {
         let (frames, silent_frames) = (status.frames, status.silent_frames);
         drop(status);
         self.shared.report(TakeReport {
-            path: self.path.clone(),
             frames,
             silent_frames,
-            silences: Vec::new(),
-            clipped: 0,
-            not_finite: 0,
             error: Some(error),
+            ..TakeReport::nothing(self.path.clone())
         });
     }
 }
 
-fn panicked(path: &Path, remedy: &'static str) -> WriteError {
+pub(super) fn panicked(path: &Path, remedy: &'static str) -> WriteError {
     WriteError::refused(path, "the thread that records panicked", remedy)
 }
 
@@ -301,8 +334,7 @@ impl State {
     }
 }
 
-impl Writing {
-    /// Writes what has come; whether the take has ended.
+impl Job for Writing {
     fn work(&mut self, stops: bool) -> bool {
         if stops {
             self.report.end_input();
@@ -324,8 +356,7 @@ impl Writing {
         false
     }
 
-    /// It takes no more frames, and ends as at any other failure.
-    fn panicked(mut self) -> Writing {
+    fn panicked(mut self: Box<Self>) -> Box<dyn Job> {
         self.report.end_input();
         let remedy = "please report this; the file holds what was written before";
         self.state.error = Some(panicked(&self.settings.path, remedy));
@@ -333,6 +364,38 @@ impl Writing {
         self
     }
 
+    /// Closes the files before it reports: then they may be moved, and what is removed has left the disk.
+    fn end(mut self: Box<Self>) {
+        self.list_in_manifest();
+        if self.state.error.is_none() {
+            let finished = self.file.finish().and_then(|()| self.file.check_name());
+            self.fail_on(finished);
+        }
+        let Writing { settings, report, file, mut manifest, state, .. } = *self;
+        let text = state.error.as_ref().map(ToString::to_string);
+        let _ = manifest.end(file.frames(), text.as_deref());
+        file.release();
+        let written = file.written();
+        drop((file, manifest));
+        let mut status = lock(&report.shared.status);
+        (status.frames, status.safe_frames) = (written.frames, written.frames);
+        (status.silent_frames, status.error, status.writing_since) =
+            (state.silent_frames, text, None);
+        drop(status);
+        report.make(TakeReport {
+            path: settings.path,
+            frames: written.frames,
+            silent_frames: state.silent_frames,
+            silences: state.silences,
+            clipped: written.clipped,
+            not_finite: written.not_finite,
+            events: None,
+            error: state.error,
+        });
+    }
+}
+
+impl Writing {
     fn take(&mut self, piece: Piece) {
         if self.state.error.is_none() {
             let written = self.write(&piece);
@@ -389,35 +452,6 @@ impl Writing {
             self.file.settle();
             self.state.error = Some(error);
         }
-    }
-
-    /// Closes the files before it reports: then they may be moved, and what is removed has left the disk.
-    fn end(mut self) {
-        self.list_in_manifest();
-        if self.state.error.is_none() {
-            let finished = self.file.finish().and_then(|()| self.file.check_name());
-            self.fail_on(finished);
-        }
-        let Writing { settings, report, file, mut manifest, state, .. } = self;
-        let text = state.error.as_ref().map(ToString::to_string);
-        let _ = manifest.end(file.frames(), text.as_deref());
-        file.release();
-        let written = file.written();
-        drop((file, manifest));
-        let mut status = lock(&report.shared.status);
-        (status.frames, status.safe_frames) = (written.frames, written.frames);
-        (status.silent_frames, status.error, status.writing_since) =
-            (state.silent_frames, text, None);
-        drop(status);
-        report.make(TakeReport {
-            path: settings.path,
-            frames: written.frames,
-            silent_frames: state.silent_frames,
-            silences: state.silences,
-            clipped: written.clipped,
-            not_finite: written.not_finite,
-            error: state.error,
-        });
     }
 
     fn publish(&self, safe_frames: Option<u64>) {

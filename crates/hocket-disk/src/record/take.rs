@@ -95,6 +95,8 @@ pub struct TakeStatus {
     pub silent_frames: u64,
     /// Frames that found no room so far. The file gets silence in their place, once the disk answers.
     pub lost_frames: u64,
+    /// Events of a take of events that found no room so far.
+    pub lost_events: u64,
     /// The take has failed, and why. The other takes go on.
     pub error: Option<String>,
     /// Since when the disk has not answered, while a write is going on.
@@ -116,8 +118,37 @@ pub struct TakeReport {
     pub clipped: u64,
     /// Samples that were NaN or infinite and are silent.
     pub not_finite: u64,
+    /// What became of events; `None`: a take of audio.
+    pub events: Option<EventsReport>,
     /// Why the recording is shorter than what was given, if it is. What is in the file is intact.
     pub error: Option<WriteError>,
+}
+
+/// What became of the events of a take.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct EventsReport {
+    /// Messages in the file, the ends of notes included that sounded at its end.
+    pub written: u64,
+    /// Events for which MIDI files have no message: changes of parameters, clocks.
+    pub left_out: u64,
+    /// Events that found no room.
+    pub lost: u64,
+}
+
+impl TakeReport {
+    /// Of a take with nothing in it.
+    pub(crate) fn nothing(path: PathBuf) -> TakeReport {
+        TakeReport {
+            path,
+            frames: 0,
+            silent_frames: 0,
+            silences: Vec::new(),
+            clipped: 0,
+            not_finite: 0,
+            events: None,
+            error: None,
+        }
+    }
 }
 
 /// A take, for control threads.
@@ -146,9 +177,15 @@ pub(crate) struct TakeShared {
     reported: Condvar,
     /// What the input counts. Relaxed: it publishes nothing.
     lost_frames: Arc<AtomicU64>,
+    lost_events: Arc<AtomicU64>,
 }
 
 impl TakeShared {
+    /// `lost_events`: what the input of a take of events counts.
+    pub fn of_events(lost_events: Arc<AtomicU64>) -> TakeShared {
+        TakeShared { lost_events, ..TakeShared::default() }
+    }
+
     /// `lost_frames`: what the input counts.
     pub fn new(lost_frames: Arc<AtomicU64>) -> TakeShared {
         TakeShared { lost_frames, ..TakeShared::default() }
@@ -156,7 +193,8 @@ impl TakeShared {
 
     fn status(&self) -> TakeStatus {
         let lost_frames = self.lost_frames.load(Relaxed);
-        TakeStatus { lost_frames, ..lock(&self.status).clone() }
+        let lost_events = self.lost_events.load(Relaxed);
+        TakeStatus { lost_frames, lost_events, ..lock(&self.status).clone() }
     }
 
     pub fn report(&self, report: TakeReport) {
@@ -178,8 +216,8 @@ impl Take {
         TakeWatch { shared: Arc::clone(&self.shared) }
     }
 
-    /// Waits until everything is on the disk, which is after the drop of the [`TakeInput`](crate::TakeInput) or the
-    /// stop of the recorder.
+    /// Waits until everything is on the disk, which is after the drop of the [`TakeInput`](crate::TakeInput) or
+    /// [`EventTakeInput`](crate::EventTakeInput), or the stop of the recorder.
     ///
     /// Thread: control.
     ///

@@ -66,5 +66,5 @@ pub(super) fn repair(path: &Path) -> Result<Repair, RecoverError> {
     bytes[0] = bytes[0] & 0x0f | length[0] & 0xf0;
     let stated = (stated > 0).then_some(stated);
     let patches = vec![(LENGTH_AT, bytes)];
-    Ok(Repair { recovery: Recovery::Repaired { stated, frames }, patches })
+    Ok(Repair { recovery: Recovery::Repaired { stated, frames }, patches, length: None })
 }

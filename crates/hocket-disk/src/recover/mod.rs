@@ -5,6 +5,7 @@
 
 mod riff;
 mod flac;
+mod midi;
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -29,6 +30,18 @@ pub enum Recovery {
         /// What it states now, in frames.
         frames: u64,
     },
+    /// A MIDI file states all its events.
+    IntactEvents {
+        /// So many messages.
+        events: u64,
+    },
+    /// A MIDI file states more events than before. Notes that sounded at its end end there.
+    RepairedEvents {
+        /// What it stated, in messages.
+        stated: u64,
+        /// What it states now.
+        events: u64,
+    },
     /// The header does not fit the file, but correcting it would be a guess.
     LeftAlone {
         /// Why.
@@ -46,12 +59,17 @@ impl std::fmt::Display for Recovery {
             Self::Repaired { stated: None, frames } => {
                 write!(f, "the header stated no length and now states {frames} frames")
             }
+            Self::IntactEvents { events } => write!(f, "the track is right: {events} messages"),
+            Self::RepairedEvents { stated, events } => {
+                write!(f, "the track stated {stated} messages and now states all {events}")
+            }
             Self::LeftAlone { why } => write!(f, "left as it is: {why}"),
         }
     }
 }
 
-/// Completes the header of an interrupted recording: WAV, RF64 or FLAC, by any program.
+/// Completes the header of an interrupted recording: WAV, RF64 or FLAC, by any program; MIDI, by Hocket. Of a MIDI file, a last
+/// event that is not there as a whole goes.
 ///
 /// A header that states a length, but less than the file holds, is only corrected if nothing but samples can follow:
 /// the manifest beside the file says that the recording was interrupted, or the bytes are no other chunk.
@@ -74,14 +92,18 @@ pub fn recover(path: &Path) -> Result<Recovery, RecoverError> {
         b"RIFF" | b"RF64" | b"BW64" => {
             riff::repair(path, &file, metadata.len(), is_interrupted(path))?
         }
+        b"MThd" => midi::repair(path, &file, metadata.len())?,
         _ => {
-            let cause = "it begins with neither RIFF nor RF64 nor fLaC".into();
+            let cause = "it begins with neither RIFF nor RF64 nor fLaC nor MThd".into();
             return Err(RecoverError::NotARecording { path: path.into(), cause });
         }
     };
     if !repair.patches.is_empty() {
         for (at, bytes) in &repair.patches {
             file.write_all_at(bytes, *at).map_err(io)?;
+        }
+        if let Some(length) = repair.length {
+            file.set_len(length).map_err(io)?;
         }
         file.sync_data().map_err(io)?;
         // Not every file system keeps this time; the content is right in either case.
@@ -95,11 +117,13 @@ pub fn recover(path: &Path) -> Result<Recovery, RecoverError> {
 struct Repair {
     recovery: Recovery,
     patches: Vec<(u64, Vec<u8>)>,
+    /// The file's length, if that is another one.
+    length: Option<u64>,
 }
 
 impl Repair {
     fn nothing(recovery: Recovery) -> Repair {
-        Repair { recovery, patches: Vec::new() }
+        Repair { recovery, patches: Vec::new(), length: None }
     }
 }
 

@@ -71,7 +71,7 @@ pub(super) fn repair(
     let no_room = RecoverError::NoRoom { path: path.into(), data_at };
     let patches = chunks.patches(data_at, present).ok_or(no_room)?;
     let stated = stated.map(|bytes| bytes / chunks.frame_bytes);
-    Ok(Repair { recovery: Recovery::Repaired { stated, frames: present }, patches })
+    Ok(Repair { recovery: Recovery::Repaired { stated, frames: present }, patches, length: None })
 }
 
 /// Walks the chunks up to the samples.

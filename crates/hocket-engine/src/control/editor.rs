@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use hocket_dsp::{Bypass, Change, Fader};
 use hocket_plan::graph::{audible, session_graph};
-use hocket_plan::session::{ReturnId, Send, SendAt, Session, Strip, StripId};
+use hocket_plan::session::{EventsOf, ReturnId, Send, SendAt, Session, Strip, StripId};
 use hocket_plan::{Fusing, Graph, NodeId, NodeKind};
 
 use super::adopt::Tapped;
@@ -86,6 +86,10 @@ pub(super) enum Key {
     Effect(u64),
     Fader(u64),
     Input(u16),
+    /// What a take records of a track.
+    TrackEvents(u64),
+    /// What a take records of an input.
+    InputEvents(usize),
     Custom(u32),
 }
 
@@ -427,6 +431,10 @@ impl Names {
                 Key::Send(send.map_or(0, |(name, _)| *name))
             }
             NodeKind::Input(number) => Key::Input(number),
+            NodeKind::Events(EventsOf::Track(track)) => {
+                Key::TrackEvents(own(StripId::Track(track)))
+            }
+            NodeKind::Events(EventsOf::Input(input)) => Key::InputEvents(input.0),
             NodeKind::Custom(number) => Key::Custom(number),
         }
     }

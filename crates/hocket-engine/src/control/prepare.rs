@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use hocket_dsp::{Bypass, Fader, Processor, level::db_to_lin};
 use hocket_plan::graph::{GraphError, audible, session_graph};
-use hocket_plan::session::{EffectAt, LaneTarget, SendAt, Session, SongTime, StripId};
+use hocket_plan::session::{EffectAt, EventsOf, LaneTarget, SendAt, Session, SongTime, StripId};
 use hocket_plan::{
     Effect, EffectCatalogue, Fusing, Graph, Node, NodeId, NodeKind, Ports, UnitGraph,
 };
@@ -15,6 +15,7 @@ use super::automation::LaneChange;
 use super::media::MediaPool;
 use crate::block::clip_player::ClipPlayer;
 use crate::block::clip_times::last_end;
+use crate::block::event_relay::EventRelay;
 use crate::block::note_player::{NotePlayer, last_note_end};
 use crate::catalogue::{BuildError, Effects};
 
@@ -167,6 +168,7 @@ impl<'a> Workshop<'a> {
         Ok(match kind {
             NodeKind::Play(track) => Some(player(session, media, track, rate_hz)?),
             NodeKind::Notes(track) => Some(Box::new(NotePlayer::new(&session.tracks[track].notes))),
+            NodeKind::Events(of) => Some(Box::new(relay(session, of))),
             NodeKind::Effect { strip, index } => {
                 let effect = &session.strip(strip).chain[index];
                 let processor = self.effect(strip, index)?;
@@ -341,6 +343,14 @@ fn player(
         clips.push(playing.map_err(failed)?);
     }
     Ok(Box::new(ClipPlayer::of(clips)))
+}
+
+fn relay(session: &Session, of: EventsOf) -> EventRelay {
+    let notes = match of {
+        EventsOf::Track(index) => &session.tracks[index].notes[..],
+        EventsOf::Input(_) => &[],
+    };
+    EventRelay::new(NotePlayer::new(notes).events_per_jump())
 }
 
 fn fader(session: &Session, strip: StripId, heard: bool, rate_hz: u32) -> Box<dyn Processor> {

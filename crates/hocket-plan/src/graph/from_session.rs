@@ -6,7 +6,7 @@ use super::routing::{FedBack, Feed, Routing, place};
 use super::{ChannelMap, Edge, EventPorts, Graph, GraphError, Node, NodeId, NodeKind, Ports};
 use crate::effect::{Effect, ExtraOutput, Key};
 use crate::session::{
-    EffectAt, InputId, LaneTarget, OutputAt, SendAt, Session, StripId, TakeFrom, Tap,
+    EffectAt, EventsOf, InputId, LaneTarget, OutputAt, SendAt, Session, StripId, TakeFrom, Tap,
 };
 
 /// What the graph needs to know of an effect; its runner provides it.
@@ -45,6 +45,7 @@ const INPUT_COST: f64 = 4.0;
 /// - [`GraphError::UnknownStrip`]: an output, a send or a key names no strip of the session.
 /// - [`GraphError::NoInput`], [`GraphError::NoTakenInput`]: a track plays, or a take records, an input that the session
 ///   does not have.
+/// - [`GraphError::NoTakenEvents`]: a take records the events of a track or an input that has none.
 /// - [`GraphError::NoOutput`]: a track plays an extra output that no effect of the session has.
 /// - [`GraphError::NoEvents`]: an effect receives the events of something that is no track of the session.
 /// - [`GraphError::Ports`]: an input has no channels, or too many.
@@ -74,7 +75,7 @@ pub fn session_graph(session: &Session, facts: &dyn EffectFacts) -> Result<Graph
         extra: HashMap::new(),
         notes: HashMap::new(),
     };
-    builder.add_taken_inputs()?;
+    builder.add_taken()?;
     for place in order {
         builder.add_strip(place)?;
     }
@@ -120,14 +121,49 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// The inputs that takes record, so that an input is recorded also where no track plays it. They come first: the
-    /// last node is the output.
-    fn add_taken_inputs(&mut self) -> Result<(), GraphError> {
+    /// The inputs and events that takes record, so that an input is recorded also where no track plays it, and notes where
+    /// no effect receives them. They come first: the last node is the output.
+    fn add_taken(&mut self) -> Result<(), GraphError> {
+        let mut added = HashSet::new();
         for take in &self.session.takes {
-            if let TakeFrom::Input(input) = take.from {
-                self.input(input, || GraphError::NoTakenInput { input: input.0 })?;
+            match take.from {
+                TakeFrom::Input(input) => {
+                    self.taken_input(input)?;
+                }
+                TakeFrom::Events(of) if added.insert(of) => self.add_events(of)?,
+                TakeFrom::Events(_) | TakeFrom::Strip(..) => {}
             }
         }
+        Ok(())
+    }
+
+    fn taken_input(&mut self, input: InputId) -> Result<NodeId, GraphError> {
+        self.input(input, || GraphError::NoTakenInput { input: input.0 })
+    }
+
+    /// The node that a take of events records.
+    fn add_events(&mut self, of: EventsOf) -> Result<(), GraphError> {
+        let (inputs, name) = match of {
+            EventsOf::Track(index) => {
+                let Some(track) = self.session.tracks.get(index) else {
+                    return Err(GraphError::NoTakenEvents { of });
+                };
+                (self.events_of(index)?, &track.strip.name)
+            }
+            EventsOf::Input(id) => {
+                let node = self.taken_input(id)?;
+                let input = &self.session.inputs[id.0];
+                let edges = if input.events { vec![Edge::events(node)] } else { Vec::new() };
+                (edges, &input.name)
+            }
+        };
+        if inputs.is_empty() {
+            return Err(GraphError::NoTakenEvents { of });
+        }
+        // A node has one channel at least; nobody hears this one.
+        let ports = Ports::of(1).with_events(EventPorts::BOTH);
+        let name = format!("{name}: events");
+        self.graph.add(Node { ports, inputs, ..Node::new(name, NodeKind::Events(of)) })?;
         Ok(())
     }
 
@@ -181,6 +217,11 @@ impl Builder<'_> {
             (None, StripId::Track(index)) => index,
             (None, _) => return Ok(Vec::new()),
         };
+        self.events_of(index)
+    }
+
+    /// What a track plays for effects: its notes, then the events of its input.
+    fn events_of(&mut self, index: usize) -> Result<Vec<Edge>, GraphError> {
         let track = &self.session.tracks[index];
         let mut edges = Vec::new();
         if !track.notes.is_empty() {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hocket_time::{CONTROL_GRID_FRAMES, Lane, LaneError, LanePoint, TempoMap, TimeBase};
 
-use super::{Session, Strip, StripId, TakeFrom, Track};
+use super::{EventsOf, Session, Strip, StripId, TakeFrom, Track};
 use crate::effect::Effect;
 
 /// An effect by its place.
@@ -167,10 +167,14 @@ impl Session {
             move_up(&mut output.from, id);
         }
         // What is recorded was fixed when it began to play; a take of nothing goes.
-        self.takes.retain(|take| !matches!(take.from, TakeFrom::Strip(strip, _) if strip == id));
+        self.takes.retain(|take| take.from.strip() != Some(id));
         for take in &mut self.takes {
-            if let TakeFrom::Strip(strip, _) = &mut take.from {
-                move_up(strip, id);
+            match (&mut take.from, id) {
+                (TakeFrom::Strip(strip, _), _) => move_up(strip, id),
+                (TakeFrom::Events(EventsOf::Track(index)), StripId::Track(gone)) => {
+                    *index -= usize::from(*index > gone);
+                }
+                _ => {}
             }
         }
         for from in self.tracks.iter_mut().filter_map(|track| track.from.as_mut()) {

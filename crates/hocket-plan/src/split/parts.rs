@@ -6,8 +6,9 @@ use super::{CutOptions, Link, Part, SplitError, place};
 use crate::graph::delays::arrivals;
 use crate::graph::{EffectFacts, session_graph};
 use crate::session::{
-    Automation, Destination, EffectAt, Group, GroupId, Input, InputId, LaneTarget, MediaId, Output,
-    OutputAt, ReturnId, Send, SendAt, Session, Strip, StripId, TakeFrom, TakeSpec, Tap, Track,
+    Automation, Destination, EffectAt, EventsOf, Group, GroupId, Input, InputId, LaneTarget,
+    MediaId, Output, OutputAt, ReturnId, Send, SendAt, Session, Strip, StripId, TakeFrom, TakeSpec,
+    Tap, Track,
 };
 
 /// Where a moved strip is heard at host 0.
@@ -377,13 +378,23 @@ fn lane(automation: &Automation, places: &Places) -> Option<Automation> {
     Some(Automation { target, lane: automation.lane.clone() })
 }
 
-/// A take is recorded where its strip plays; that of an input, at host 0.
+/// A take is recorded where its strip plays; that of an input, at host 0, which alone has inputs.
 fn take(take: &TakeSpec, places: &Places) -> Option<TakeSpec> {
     let from = match take.from {
         TakeFrom::Strip(id, tap) => TakeFrom::Strip(*places.strips.get(&id)?, tap),
         TakeFrom::Input(input) => {
             places.strips.get(&StripId::Master)?;
             TakeFrom::Input(input)
+        }
+        TakeFrom::Events(EventsOf::Track(index)) => {
+            match places.strips.get(&StripId::Track(index))? {
+                StripId::Track(index) => TakeFrom::Events(EventsOf::Track(*index)),
+                _ => return None,
+            }
+        }
+        TakeFrom::Events(EventsOf::Input(input)) => {
+            places.strips.get(&StripId::Master)?;
+            TakeFrom::Events(EventsOf::Input(input))
         }
     };
     Some(TakeSpec { from, ..take.clone() })

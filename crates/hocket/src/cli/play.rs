@@ -102,7 +102,8 @@ pub struct PlayArgs {
     #[arg(long, value_name = "N", default_value_t = Settings::PRIORITY, value_parser = clap::value_parser!(u8).range(0..=99))]
     pub priority: u8,
     /// Records what a strip puts out behind its fader, as it plays: `master` or the name of a track, group or
-    /// return, and a new file, .wav (floats) or .flac (24 bits). May be given several times.
+    /// return, and a new file, .wav (floats) or .flac (24 bits). With a file that ends in .mid it records the notes and MIDI
+    /// messages that a track plays. May be given several times.
     #[arg(long, value_name = "STRIP=FILE")]
     pub take: Vec<NamedFile>,
     /// Records to new files where takes of an earlier run are there: mix.wav, then mix-2.wav, mix-3.wav. All takes of a run

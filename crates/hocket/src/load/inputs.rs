@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hocket_engine::{Block, NodeKind, Prepared, Processor, rows};
 use hocket_plan::Session;
-use hocket_plan::session::{InputId, TakeFrom, TakeSpec};
+use hocket_plan::session::{EventsOf, InputId, TakeFrom, TakeSpec};
 
 use super::audio::{Told, lack_of_memory};
 use crate::cli::NamedFile;
@@ -59,7 +59,8 @@ pub(crate) fn fed(args: &[NamedFile], session: &Session) -> Result<Vec<FedInput>
 
 fn is_used(input: InputId, session: &Session) -> bool {
     let is_played = session.tracks.iter().any(|track| track.input == Some(input));
-    let is_recorded = |take: &TakeSpec| take.armed && take.from == TakeFrom::Input(input);
+    let of_input = [TakeFrom::Input(input), TakeFrom::Events(EventsOf::Input(input))];
+    let is_recorded = |take: &TakeSpec| take.armed && of_input.contains(&take.from);
     is_played || session.takes.iter().any(is_recorded)
 }
 

@@ -97,6 +97,8 @@ pub(super) struct TakeShown {
     pub(super) frames: u64,
     /// Frames that are silent in the file, because they found no room.
     pub(super) lost_frames: u64,
+    /// Events that are not in the file, because they found no room.
+    pub(super) lost_events: u64,
     /// How long the disk has not answered, if that is long.
     pub(super) stalled_s: Option<f64>,
     /// Why it has ended early. `None`: it goes on.
@@ -220,10 +222,12 @@ impl TakeShown {
         if let Some(error) = &self.error {
             return Some(format!("ended early: {error}"));
         }
-        let lost = (self.lost_frames > 0)
-            .then(|| format!("{} frames lost, because the disk is too slow", self.lost_frames));
+        let lost = |count: u64, what: &str| {
+            (count > 0).then(|| format!("{count} {what} lost, because the disk is too slow"))
+        };
+        let (frames, events) = (lost(self.lost_frames, "frames"), lost(self.lost_events, "events"));
         let stalled = self.stalled_s.map(|s| format!("the disk has not answered for {s:.0} s"));
-        let all: Vec<String> = [lost, stalled].into_iter().flatten().collect();
+        let all: Vec<String> = [frames, events, stalled].into_iter().flatten().collect();
         (!all.is_empty()).then(|| format!("{}: {}", self.file, all.join("; ")))
     }
 
@@ -240,6 +244,7 @@ impl TakeShown {
             "writes": self.error.is_none(),
             "frames": self.frames,
             "lost_frames": self.lost_frames,
+            "lost_events": self.lost_events,
             "stalled_s": self.stalled_s,
             "error": self.error,
             "trouble": self.trouble(),

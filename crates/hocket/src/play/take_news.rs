@@ -20,6 +20,7 @@ pub(super) fn shown(take: &Recording) -> TakeShown {
         frames: status.frames,
         // The file learns of lost frames when the disk answers, and the input at once.
         lost_frames: status.lost_frames.max(status.silent_frames),
+        lost_events: status.lost_events,
         stalled_s: writing.filter(|time| *time >= STALLED).map(|time| time.as_secs_f64()),
         error: status.error.map(|error| foreign::plain(&error)),
     }
@@ -37,7 +38,7 @@ enum Failing {
 
 impl Failing {
     fn of(take: &TakeShown) -> Failing {
-        match (&take.error, take.lost_frames) {
+        match (&take.error, take.lost_frames.saturating_add(take.lost_events)) {
             (Some(_), _) => Failing::HasEnded,
             (None, 1..) => Failing::LosesFrames,
             (None, 0) => Failing::No,

@@ -63,7 +63,7 @@ impl Prepared {
         crate::plugin::isolated::set_up(&args.isolate, opened.session(), isolated)?;
         crate::plugin::watched::set_up(args.plugin_faults.into(), Pace::Offline);
         let takes = match recording {
-            Recording::Armed => takes::wanted(&[], opened.session())?,
+            Recording::Armed => takes::wanted(&[], opened.session_mut())?,
             Recording::Nothing => {
                 crate::notes::takes_left_out(&args.session, opened.session(), "a job");
                 Vec::new()

@@ -135,3 +135,49 @@ fn a_soundfont_for_what_is_no_midi_file_is_refused() {
         &["none.mid", "does not exist"],
     );
 }
+
+/// Two tracks with a synthesizer at a tempo that glides; the first plays `notes`.
+fn tracks(notes: &str, more: &str) -> String {
+    format!(
+        "[session]\nlength_s = 2\n[[tempo]]\nbpm = 100\nglide = \"linear\"\n[[tempo]]\nat_beats = 3\nbpm = 160\n\
+         [[track]]\nname = \"bass\"\n{notes}\n[[track.effect]]\nkind = \"synth\"\n\
+         [[track]]\nname = \"voice\"\nclip = [{{ file = \"loop.flac\" }}]\n{more}"
+    )
+}
+
+const WRITTEN: &str =
+    "notes = [{ notes = [[0, 1.3, 33, 1], [0.75, 2, 45, 1], [1.3, 0.1, 52, 1], [2.6, 9, 40, 1]] }]";
+
+#[test]
+fn recorded_notes_play_the_same_bytes_and_are_recovered() {
+    let take = "[[take]]\nfrom = \"bass\"\nfile = \"bass.mid\"\n";
+    let (folder, file) = session(&tracks(WRITTEN, take));
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let rendered = done(&["render", &file, "-o", &at("one.wav"), "--frames", "100"]);
+    assert!(
+        rendered.err.contains("take bass: ") && rendered.err.contains(" 8 messages"),
+        "{}",
+        rendered.err
+    );
+    // The session of the command line's take has none of its own.
+    std::fs::write(at("plain.toml"), tracks(WRITTEN, "")).unwrap();
+    let arg = format!("bass={}", at("played.MID"));
+    let played = done(&["play", &at("plain.toml"), "--length", "2", "--take", &arg, "--json"]);
+    let told: serde_json::Value = serde_json::from_str(&played.out).unwrap();
+    assert_eq!(told["takes"][0]["events"]["written"], 8, "{told:#}");
+    assert_eq!(told["takes"][0]["whole"], true, "{told:#}");
+    let bytes = |name: &str| std::fs::read(at(name)).unwrap();
+    for (recorded, wav) in [("bass.mid", "two.wav"), ("played.MID", "three.wav")] {
+        let notes = format!("notes = [{{ file = \"{recorded}\" }}]");
+        std::fs::write(at("again.toml"), tracks(&notes, "")).unwrap();
+        done(&["render", &at("again.toml"), "-o", &at(wav)]);
+        assert!(bytes("one.wav") == bytes(wav), "{recorded} sounds different");
+    }
+    let recovered = done(&["recover", &at("bass.mid")]);
+    assert!(recovered.out.contains("the track is right: 8 messages"), "{}", recovered.out);
+    let there = format!("bass={}", at("bass.mid"));
+    check_refused(&["play", &file, "--take", &there], 2, &["bass.mid", "never replaces a file"]);
+    let none = format!("voice={}", at("voice.mid"));
+    check_refused(&["play", &file, "--take", &none], 2, &["'voice' has no notes", "record audio"]);
+    assert!(!folder.path().join("voice.mid").exists());
+}
