@@ -55,8 +55,9 @@ cross-check|6|comparison/cross-check.sh --rounds 12 --record
 voices|10|comparison/voices/voices.py --rounds 2 --seconds 2 --start 60 --step 60 --pair-blocks 1500 --record
 versions|15|comparison/versions/versions.py dbc3880 --rounds 30 --record
 comparison|4|cargo run --locked --release --manifest-path comparison/Cargo.toml -- --mode paced --blocks 1000 --record
-live|21|comparison/live/live.py --record
+live|22|comparison/live/live.py --record
 clients|8|comparison/live/clients.py --record
+idle|16|comparison/live/idle.py --record
 soak|32|ci/soak.sh
 packages.txt|12|ci/packages.sh
 fresh-debian.txt|25|ci/fresh-debian.sh

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Hocket live on a JACK server with its dummy driver, beside a bare wake-up loop, without and with a load.
+"""Hocket live on a JACK server with its dummy driver, beside a bare client and a bare wake-up loop, without and with a load.
 
     comparison/live/live.py [--seconds 600] --record live.json
 
@@ -10,10 +10,14 @@
    counts one late wake-up for all periods that pass meanwhile, and a session each late block and each skipped period. So two
    pairs of counts are compared: the stretches of misses without a block in time between them with the loop's late wake-ups, and the misses with the
    periods that the loop would have begun too late, had it made up for each.
-2. CPU time of the program while the server's transport stands still, and with it the song: from when the engine rests.
+   The server also has a client that plays silence (`bare_client.c`). How often that is called too late for such a block is what
+   any client has of this server: the hand-over takes more threads than the loop has.
+2. How often the host stops a CPU under a loop that only reads the clock (`stops.c`), with no thread switch and no steal time. A block that
+   runs then seems to take longer itself.
+3. CPU time of the program while the server's transport stands still, and with it the song: from when the engine rests.
    Beside it that of `jack_thru`, a client that only copies two ports.
-3. The latency that a play names which is connected to the server's own ports, as a sound card's user has it.
-4. The way there and back that `jack_iodelay` measures, without and with Hocket in it; where it is missing, the record says so.
+4. The latency that a play names which is connected to the server's own ports, as a sound card's user has it.
+5. The way there and back that `jack_iodelay` measures, without and with Hocket in it; where it is missing, the record says so.
 
 An interval is that of a count (Poisson, exact) and holds in 95 of 100 cases, if stretches and late wake-ups come independently
 of each other. Disturbances may come in bursts, so it is rather too short. Misses have no interval: a stretch has many.
@@ -44,7 +48,7 @@ sys.path += [str(ROOT / "comparison"), str(ROOT / "comparison" / "versions")]
 import records  # noqa: E402
 from versions import NotHere  # noqa: E402
 
-FORMAT = "hocket-live/3"
+FORMAT = "hocket-live/4"
 PROGRAM = ROOT / "target" / "release" / "hocket"
 RATE_HZ, FRAMES = 48_000, 64
 PERIOD_US = 1e6 * FRAMES / RATE_HZ
@@ -55,7 +59,11 @@ CLIENT_PRIORITY = SERVER_PRIORITY - 5
 RESTS_AFTER_S = 15
 # The longest wake-up that the loop's histogram tells apart.
 HISTOGRAM_US = 100_000
-TOOLS = {"jackd": "jackd2", "jack_connect": "jackd2", "jack_lsp": "jackd2", "jack_thru": "jackd2", "cyclictest": "rt-tests"}
+# How long the loop runs that only reads the clock.
+STOPS_S = 60
+# Libraries of the programs in C.
+LIBRARIES = {"bare_client": ["-l:libjack.so.0"], "stops": []}
+TOOLS = {"cc": "gcc", "jackd": "jackd2", "jack_connect": "jackd2", "jack_lsp": "jackd2", "jack_thru": "jackd2", "cyclictest": "rt-tests"}
 # Only for the way there and back.
 IODELAY = "jack_iodelay"
 # It writes lines also without a signal. After so many without a figure, none comes.
@@ -103,8 +111,9 @@ def positive(text):
 def measure(options):
     need(TOOLS, options.program)
     started = now()
-    with Server() as server, looped(options.session) as session:
-        plays = [play(options, server, session, load) for load in (0, options.load)]
+    with Server() as server, looped(options.session) as session, built(*LIBRARIES) as programs:
+        plays = [play(options, server, session, load, programs["bare_client"]) for load in (0, options.load)]
+        stopped = stops(programs["stops"], server.real_time)
         stands = {**standing(options, server), "bare": bare_client(server)}
         heard = or_why(lambda: latency(options, server))
         delays = or_why(lambda: round_trips(options, server))
@@ -117,6 +126,7 @@ def measure(options):
         "rate_hz": RATE_HZ, "frames": FRAMES, "seconds": options.seconds, "session": options.session.name,
         "real_time": server.real_time,
         "plays": plays,
+        "stops": stopped,
         "standing": stands,
         "latency": heard,
         "round_trips": delays,
@@ -221,7 +231,33 @@ def looped(session):
         yield copy
 
 
-def play(options, server, session, load):
+@contextlib.contextmanager
+def built(*names):
+    """The programs in C of this folder, by their names, compiled for this run."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name in names:
+            command = ["cc", "-O2", str(HERE / f"{name}.c"), "-o", str(Path(folder) / name), *LIBRARIES[name]]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise NotHere(f"{name}.c cannot be compiled: {done.stderr.strip()}")
+        yield {name: Path(folder) / name for name in names}
+
+
+def stops(program, real_time, seconds=STOPS_S):
+    """Gaps of a loop that only reads the clock, of more than 200 us: [us, us of CPU time meanwhile, thread switches]."""
+    how = ["chrt", "-f", str(CLIENT_PRIORITY)] if real_time else []
+    lines = said(*how, program, seconds).splitlines()
+    if not lines or not lines[-1].startswith("spun "):
+        raise NotHere("the loop that reads the clock says nothing")
+    return {"spun_s": float(lines[-1].split()[1]), "gaps": [[int(word) for word in line.split()] for line in lines[:-1]]}
+
+
+def unseen(gaps, longer_than_us):
+    """Gaps of the loop that are longer, without a switch, and most of whose time counts as the loop's own."""
+    return [us for us, cpu_us, switches in gaps if us > longer_than_us and switches == 0 and cpu_us > 0.9 * us]
+
+
+def play(options, server, session, load, bare_program):
     seconds = options.seconds
     with busy(load), tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log.jsonl"
@@ -230,30 +266,51 @@ def play(options, server, session, load):
         # Not while it loads, because the loop is to meet the same time as the blocks.
         await_that("hocket", lambda: any(port.startswith("hocket:") for port in server.ports() or []), 120)
         loop = Loop(server.real_time, seconds)
+        bare = server.start(bare_program, seconds)
         told = json.loads(playing.communicate()[0])
-        latencies = loop.end()
+        latencies, calls = loop.end(), bare_calls(bare.communicate()[0])
         found = stretches(log)
-    one = {"load": load, "told": keep(told), "stretches": found, "loop": latencies, "slack_us": slack_us(told)}
+    one = {"load": load, "told": keep(told), "stretches": found, "loop": latencies, "bare": calls, "slack_us": slack_us(told)}
     return {**one, "compared": compared(one)}
 
 
 def stretches(log):
     """The lengths of stretches of misses without a block in time between them; None if the log lacks lines."""
-    lengths, last = [], None
+    incidents = []
     for line in log.read_text(encoding="utf-8").splitlines():
         event = json.loads(line)
         if event["event"] == "end" and event["lines_left_out"]:
             return None
-        if event["event"] not in ("late", "skipped"):
-            continue
-        misses = event["skipped_periods"] + (event["event"] == "late")
-        if last is not None and event["block"] <= last + 1:
-            lengths[-1] += misses
+        if event["event"] in ("late", "skipped"):
+            incidents.append((event["block"], event["event"] == "late", event["skipped_periods"]))
+    return joined(incidents)
+
+
+def joined(incidents):
+    """The lengths of stretches of incidents: (number of the block or call, whether it was late, periods skipped before it)."""
+    lengths, last = [], None
+    for number, is_late, skipped in incidents:
+        if last is not None and number <= last + 1:
+            lengths[-1] += skipped + is_late
         else:
-            lengths.append(misses)
+            lengths.append(skipped + is_late)
         # A block that was in time ends the stretch, also if periods were skipped before it.
-        last = event["block"] if event["event"] == "late" else None
+        last = number if is_late else None
     return lengths
+
+
+def bare_calls(text):
+    """What bare_client.c prints: how many calls, and those that were late or behind skipped periods: [number, us, skipped]."""
+    first, *lines = text.splitlines() or [""]
+    if not first.startswith("calls "):
+        raise NotHere("the bare client says nothing")
+    return {"calls": int(first.split()[1]), "late": [[int(word) for word in line.split()] for line in lines]}
+
+
+def bare_stretches(calls, slack_us):
+    """As stretches, of a client whose block would take as long as half of the session's."""
+    incidents = ((number, us > slack_us, skipped) for number, us, skipped in calls["late"])
+    return joined([incident for incident in incidents if incident[1] or incident[2]])
 
 
 def compared(one):
@@ -262,9 +319,11 @@ def compared(one):
     late, wake_ups = later_than(one["loop"], one["slack_us"]), sum(one["loop"].values())
     share = told["blocks"] / max(told["blocks"] + wake_ups, 1)
     count = None if found is None else len(found)
+    bare = bare_stretches(one["bare"], one["slack_us"])
     return {
         "misses": told["misses"], "ours": told["whose"]["ours"], "stretches": count,
         "late_wake_ups": late, "late_periods": late_periods(one["loop"], one["slack_us"]), "wake_ups": wake_ups,
+        "bare_misses": sum(bare), "bare_stretches": len(bare), "bare_calls": one["bare"]["calls"],
         "chance": None if count is None else at_least(count, count + late, share),
     }
 
@@ -442,15 +501,25 @@ def table(record):
         causes = ", ".join(f"{count} {cause}" for cause, count in sorted((told["causes"] or {}).items()) if count)
         yield f'                {causes or "no cause to tell"}; {told["unexplained"]} unexplained; xruns: {json.dumps(told["xruns"])}'
         yield f'                whose: {", ".join(f"{count} {party}" for party, count in told["whose"].items())}'
+        yield (f'  bare client   {both["bare_misses"]:6} of {both["bare_calls"]} calls too late or skipped, in {both["bare_stretches"]} '
+               f'{interval(both["bare_stretches"])} stretches')
         yield f'  bare loop     {late:6} of {all_of_loop} wake-ups later than {one["slack_us"]:.0f} us {interval(late)}'
         yield f'                {both["late_periods"]:6} periods that it would have begun too late'
         yield f'  {verdict(both)}'
+    yield stops_told(record["stops"], min(one["slack_us"] for one in record["plays"]))
     stands = record["standing"]
     bare = stands["bare"]
     yield (f'\nstanding still: {100 * stands["cpu_s"] / stands["seconds"]:.2f} % of a CPU; a client that copies two ports: '
            f'{100 * bare["cpu_s"] / bare["seconds"]:.2f} %')
     yield latency_told(record["latency"])
     yield round_trips_told(record["round_trips"])
+
+
+def stops_told(stopped, slack_us):
+    there = unseen(stopped["gaps"], slack_us)
+    most = f', at most {max(there) / 1000:.1f} ms' if there else ""
+    return (f'\na loop that only reads the clock: in {stopped["spun_s"]:.0f} s its CPU stood still {len(there)} times for longer than '
+            f'{slack_us:.0f} us{most}, without a switch, and the kernel counted it as its own time')
 
 
 def latency_told(heard):

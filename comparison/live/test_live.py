@@ -55,6 +55,28 @@ class Latency(unittest.TestCase):
         self.assertIn("not measured: a play", live.latency_told(why))
 
 
+class Bare(unittest.TestCase):
+    def test_calls_are_read_and_late_ones_in_a_row_are_one_stretch(self):
+        calls = live.bare_calls("calls 100\n7 1300 0\n8 1250 2\n9 60 1\n20 1300 0\n30 900 0\n")
+        self.assertEqual(calls["calls"], 100)
+        self.assertEqual(live.bare_stretches(calls, 1200), [5, 1], "9 was in time, and behind a skipped period")
+        self.assertEqual(live.bare_stretches(calls, 5000), [2, 1])
+        with self.assertRaises(live.NotHere):
+            live.bare_calls("")
+
+    def test_a_session_without_a_miss_has_no_stretch(self):
+        self.assertEqual(live.joined([]), [])
+
+
+class Stops(unittest.TestCase):
+    def test_only_gaps_count_that_nobody_saw(self):
+        gaps = [[4000, 3990, 0], [4000, 100, 0], [4000, 3990, 1], [900, 899, 0]]
+        self.assertEqual(live.unseen(gaps, 1200), [4000])
+        told = live.stops_told({"spun_s": 30.0, "gaps": gaps}, 1200)
+        self.assertIn("in 30 s its CPU stood still 1 times for longer than 1200 us, at most 4.0 ms", told)
+        self.assertIn("0 times", live.stops_told({"spun_s": 30.0, "gaps": []}, 1200))
+
+
 class RoundTrips(unittest.TestCase):
     def test_without_its_tool_the_record_says_so(self):
         with mock.patch.object(live.shutil, "which", return_value=None):
