@@ -23,12 +23,13 @@ mod periods;
 pub(crate) mod pipewire;
 mod player;
 mod server_transport;
+mod slot;
 mod song_place;
 mod midi_clock;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, TryLockError};
 use std::time::{Duration, Instant};
 
 use hocket_engine::time::TempoMap;
@@ -46,6 +47,7 @@ pub use midi_clock::{ClockFollowed, ClockSent, Count};
 use midi_clock::{ClockFollower, ClockSender};
 use player::Player;
 pub use server_transport::ServerTransport;
+use slot::{Hangs, Slot};
 
 /// How often the control thread looks: how late it sees an end, and blocks that have become longer.
 const LOOK_EVERY: Duration = Duration::from_millis(25);
@@ -143,72 +145,13 @@ pub enum JackError {
     Follow(String),
 }
 
-/// Where the player is while the server calls.
-struct Slot<O> {
-    player: Mutex<Option<Player<O>>>,
-    /// The control thread wants the mutex. Relaxed: it publishes nothing, the mutex does.
-    wanted: AtomicBool,
-    /// Receivers of the MIDI clock run. Relaxed: only the server's thread uses it.
-    clock_runs: AtomicBool,
-}
-
-impl<O: BlockObserver> Slot<O> {
-    /// One cycle. Thread: the server's. Never waits.
-    fn cycle(&self, cycle: libjack::Cycle, ports: &mut libjack::OpenPorts<'_>) {
-        if self.wanted.load(Relaxed) {
-            return self.rest(ports);
-        }
-        match self.player.try_lock() {
-            Ok(mut player) => match player.as_mut().filter(|player| !player.is_done()) {
-                Some(player) => {
-                    player.cycle(cycle, ports);
-                    self.clock_runs.store(player.clock_runs(), Relaxed);
-                }
-                None => self.rest(ports),
-            },
-            Err(_) => self.rest(ports),
-        }
-    }
-
-    /// A cycle without an engine. Those that follow its clock are to stop.
-    fn rest(&self, ports: &mut libjack::OpenPorts<'_>) {
-        ports.silence_from(0);
-        if self.clock_runs.load(Relaxed) && ports.send(CLOCK_PORT, 0, &[midi_clock::STOP]) {
-            self.clock_runs.store(false, Relaxed);
-        }
-    }
-
-    /// Puts the player in or takes it out. `None`: the server's thread hangs in it.
-    ///
-    /// Thread: control. Waits for the callback that runs.
-    fn exchange(&self, player: Option<Player<O>>) -> Option<Option<Player<O>>> {
-        self.wanted.store(true, Relaxed);
-        let begun = Instant::now();
-        while begun.elapsed() < PATIENCE {
-            let mut slot = match self.player.try_lock() {
-                Ok(slot) => slot,
-                Err(TryLockError::Poisoned(slot)) => slot.into_inner(),
-                Err(TryLockError::WouldBlock) => {
-                    std::thread::sleep(Duration::from_micros(200));
-                    continue;
-                }
-            };
-            let before = std::mem::replace(&mut *slot, player);
-            drop(slot);
-            self.wanted.store(false, Relaxed);
-            return Some(before);
-        }
-        None
-    }
-}
-
 /// A client of a running JACK server. It never starts one.
 pub struct Jack<O: BlockObserver> {
     client: Client,
     options: JackOptions,
     /// PipeWire's library; `None`: the usual one.
     pipewire: Option<PathBuf>,
-    slot: Arc<Slot<O>>,
+    slot: Arc<Slot<Player<O>>>,
     inputs: Inputs,
     place: PlacePort,
     clocks: Clocks,
@@ -363,16 +306,11 @@ impl<O: BlockObserver> Jack<O> {
             }
             usual => (usual?, None),
         };
-        let slot = Slot {
-            player: Mutex::new(None),
-            wanted: AtomicBool::new(false),
-            clock_runs: AtomicBool::new(false),
-        };
         Ok(Jack {
             client,
             options,
             pipewire,
-            slot: Arc::new(slot),
+            slot: Arc::new(Slot::empty()),
             inputs: Inputs::default(),
             place: PlacePort::None,
             clocks: Clocks::default(),
@@ -493,8 +431,8 @@ impl<O: BlockObserver> Jack<O> {
     /// Why there will be no more cycles. `silent_for`: since the last one.
     fn ended(&self, silent_for: Duration) -> Option<String> {
         let events = self.client.events();
-        let server = self.server_name();
         if let Some(reason) = events.gone() {
+            let server = self.server_name();
             let reason = reason.trim();
             let reason = if reason.is_empty() { String::new() } else { format!(" ({reason})") };
             return Some(format!("the JACK server '{server}' has ended{reason}; start it again"));
@@ -506,7 +444,8 @@ impl<O: BlockObserver> Jack<O> {
         }
         (silent_for >= PATIENCE).then(|| {
             format!(
-                "the JACK server '{server}' has asked for nothing for {} s; restart it",
+                "the JACK server '{}' has asked for nothing for {} s; restart it",
+                self.server_name(),
                 PATIENCE.as_secs()
             )
         })
@@ -530,13 +469,13 @@ impl<O: BlockObserver> Jack<O> {
 
     /// Has the player convert between the engine's rate and the server's new one. While the player is out, the server's
     /// thread plays silence.
-    fn follow_rate(&self, blocks: &mut Blocks) -> Result<(), String> {
+    fn follow_rate(&self, blocks: &mut Blocks) -> Result<(), NotFollowed<O>> {
         let (now, frames) = (self.rate_hz(), self.client.buffer_size() as usize);
         let is_too_long = now != blocks.engine_hz && frames > LONGEST_CYCLE;
         if now == blocks.server_hz && !is_too_long {
             return Ok(());
         }
-        let refused = || rates_differ(now, blocks.engine_hz);
+        let refused = || NotFollowed::because(rates_differ(now, blocks.engine_hz));
         if self.counts_server_frames() || is_too_long {
             return Err(refused());
         }
@@ -545,37 +484,67 @@ impl<O: BlockObserver> Jack<O> {
             true => None,
             false => Some(Converter::new(blocks.engine_hz, now, blocks.rows).ok_or_else(refused)?),
         };
-        let hangs = || "the JACK server's thread hangs inside the engine".to_owned();
-        let mut player = self.slot.exchange(None).flatten().ok_or_else(hangs)?;
+        let taken_out = self.slot.exchange(None, PATIENCE)?;
+        let mut player = taken_out.ok_or_else(|| NotFollowed::because(hangs()))?;
         player.follow_rate(now, converter);
-        self.slot.exchange(Some(player)).ok_or_else(hangs)?;
+        self.slot.exchange(Some(player), PATIENCE)?;
         blocks.server_hz = now;
         Ok(())
     }
 
-    /// Waits until playing ends, and follows the server's block length and rate.
-    fn watch(&self, mut blocks: Blocks, done: &AtomicBool, stop: &AtomicBool) -> End {
+    /// Waits until playing ends, and follows the server's block length and rate. Returns the player, too, if it is not in the slot.
+    fn watch(
+        &self,
+        mut blocks: Blocks,
+        done: &AtomicBool,
+        stop: &AtomicBool,
+    ) -> (End, Option<Box<Player<O>>>) {
         let events = self.client.events();
         let (mut cycles, mut moved) = (events.cycles(), Instant::now());
         loop {
             // Relaxed: both flags publish nothing.
             if done.load(Relaxed) {
-                return End::Finished;
+                return (End::Finished, None);
             }
             if stop.load(Relaxed) {
-                return End::Stopped;
+                return (End::Stopped, None);
             }
             if cycles != events.cycles() {
                 (cycles, moved) = (events.cycles(), Instant::now());
             }
-            let ended = self.ended(moved.elapsed());
-            if let Some(why) = ended.or_else(|| self.follow_rate(&mut blocks).err()) {
-                return End::DeviceEnded(why);
+            if let Some(why) = self.ended(moved.elapsed()) {
+                return (End::DeviceEnded(why), None);
+            }
+            if let Err(NotFollowed { why, player }) = self.follow_rate(&mut blocks) {
+                return (End::DeviceEnded(why), player);
             }
             blocks.follow(self.client.buffer_size());
             std::thread::sleep(LOOK_EVERY);
         }
     }
+}
+
+/// A server's new rate is not followed.
+struct NotFollowed<O> {
+    why: String,
+    /// `None`: it is in the slot.
+    player: Option<Box<Player<O>>>,
+}
+
+impl<O> NotFollowed<O> {
+    fn because(why: String) -> NotFollowed<O> {
+        NotFollowed { why, player: None }
+    }
+}
+
+impl<O> From<Hangs<Player<O>>> for NotFollowed<O> {
+    fn from(Hangs(player): Hangs<Player<O>>) -> NotFollowed<O> {
+        NotFollowed { why: hangs(), player: player.map(Box::new) }
+    }
+}
+
+fn hangs() -> String {
+    "the JACK server's thread hangs inside the engine".into()
 }
 
 /// The engine's blocks while it plays.
@@ -729,14 +698,16 @@ impl<O: BlockObserver> Device<O> for Jack<O> {
             &self.clocks,
             (events, Arc::clone(&done)),
         );
-        let lost = || JackError::Ended("the JACK server's thread hangs inside the engine".into());
-        self.slot.exchange(Some(player)).ok_or_else(lost)?;
-        let end = self.watch(blocks, &done, stop);
+        let (end, given_back) = match self.slot.exchange(Some(player), PATIENCE) {
+            Ok(_) => self.watch(blocks, &done, stop),
+            Err(Hangs(player)) => (End::DeviceEnded(hangs()), player.map(Box::new)),
+        };
         self.client.events().let_start();
-        let Some(Some(player)) = self.slot.exchange(None) else {
+        let in_slot = || self.slot.exchange(None, PATIENCE).ok().flatten();
+        let Some(player) = given_back.map(|player| *player).or_else(in_slot) else {
             // The thread may use all this for ever: the client then leaks what its callback has.
             std::mem::forget(following);
-            return Err(lost().into());
+            return Err(JackError::Ended(hangs()).into());
         };
         if self.clocks.sent.is_some() && !matches!(end, End::DeviceEnded(_)) {
             // A whole cycle, in which the clock is stopped. A server that ends meanwhile stops it, too.

@@ -49,8 +49,8 @@ pub struct Xrun {
 /// A cycle that ended after its deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LateCycle {
-    /// Its last block, as the engine counts.
-    pub block: u64,
+    /// Its last block, as the engine counts. `None`: the engine had none in this cycle.
+    pub block: Option<u64>,
     /// By how much it was late.
     pub late_ns: u64,
 }
@@ -69,8 +69,8 @@ pub enum XrunFault {
 /// One cycle of the server, as this client saw it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Took {
-    /// The engine's number of its last block.
-    pub block: u64,
+    /// The engine's number of its last block. `None`: it had none.
+    pub block: Option<u64>,
     /// When the cycle was due, on the monotonic clock.
     pub due_ns: u64,
     /// From then to the call.
@@ -189,7 +189,13 @@ mod tests {
     const PERIOD_NS: u64 = 1_000_000;
 
     fn took(at: u64, lateness_ns: u64, duration_ns: u64) -> Took {
-        Took { block: at, due_ns: at * PERIOD_NS, lateness_ns, duration_ns, period_ns: PERIOD_NS }
+        Took {
+            block: Some(at),
+            due_ns: at * PERIOD_NS,
+            lateness_ns,
+            duration_ns,
+            period_ns: PERIOD_NS,
+        }
     }
 
     /// One report after the last of these cycles.
@@ -206,11 +212,20 @@ mod tests {
         let mut all = Attribution::since(0);
         assert_eq!(all.note(took(1, 0, 1_200_000), 0), None);
         let xrun = all.note(took(2, 0, 10), 1).expect("a report");
-        let cycle = LateCycle { block: 1, late_ns: 200_000 };
+        let cycle = LateCycle { block: Some(1), late_ns: 200_000 };
         assert_eq!((xrun.fault, xrun.cycle), (XrunFault::Ours, Some(cycle)));
         assert_eq!(xrun.at_ns, 2 * PERIOD_NS + 10);
         let later = all.note(took(900, 0, 10), 3).expect("two reports");
         assert_eq!((later.count, later.fault, later.cycle), (2, XrunFault::Server, None));
+    }
+
+    #[test]
+    fn a_late_cycle_without_a_block_names_none() {
+        let mut all = Attribution::since(0);
+        assert_eq!(all.note(Took { block: None, ..took(1, 0, 1_200_000) }, 0), None);
+        let xrun = all.note(took(2, 0, 10), 1).expect("a report");
+        let cycle = LateCycle { block: None, late_ns: 200_000 };
+        assert_eq!((xrun.fault, xrun.cycle), (XrunFault::Ours, Some(cycle)));
     }
 
     #[test]

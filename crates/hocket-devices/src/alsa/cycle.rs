@@ -295,9 +295,9 @@ impl<'a, O: BlockObserver> Cycle<'a, O> {
 
     /// The blocks of a period: one, unless the engine's are shorter. Returns their times together, the number of the last
     /// one, and whether to go on.
-    fn compute(&mut self, begun_ns: u64) -> (BlockTimes, u64, bool) {
+    fn compute(&mut self, begun_ns: u64) -> (BlockTimes, Option<u64>, bool) {
         let (frames, deadline_ns) = (self.row.len(), self.ns(self.row.len() as u64));
-        let (mut from, mut period, mut block, mut goes_on) = (0, None, 0, true);
+        let (mut from, mut period, mut block, mut goes_on) = (0, None, None, true);
         self.out.fill(0);
         while from < frames && goes_on {
             let wanted = (frames - from).min(self.engine.settings().frames as usize);
@@ -308,7 +308,7 @@ impl<'a, O: BlockObserver> Cycle<'a, O> {
             let mut times = self.engine.process_planned(wanted, begun_ns);
             times.deadline_ns = deadline_ns;
             times.skipped = std::mem::take(&mut self.skipped);
-            block = times.block;
+            block = Some(times.block);
             self.put_out(from, wanted);
             from += wanted;
             period = Some(period.map_or(times, |before| crate::joined(before, &times)));
@@ -317,7 +317,7 @@ impl<'a, O: BlockObserver> Cycle<'a, O> {
         (period.unwrap_or_default(), block, goes_on)
     }
 
-    fn note(&mut self, times: &BlockTimes, last_block: u64, called_ns: u64) {
+    fn note(&mut self, times: &BlockTimes, last_block: Option<u64>, called_ns: u64) {
         self.observer.period(times);
         let due_ns = times.signaled_ns;
         self.last = Some((due_ns, times.is_late()));

@@ -13,7 +13,7 @@
 //!   without anything to drop: those of `on_process`, `on_sync` and `cancel.rs`.
 //! - **One cycle.** libjack calls the process callback from one thread at a time. A port's buffer is valid until the
 //!   callback returns, as jack.h promises. PipeWire's library (seen in 0.3.65) breaks that where a device changes its rate
-//!   or goes, so outputs are written right after their buffer was fetched. An audio port's holds one `f32` per frame of the
+//!   or goes, so audio ports are read and written right after their buffer was fetched. An audio port's holds one `f32` per frame of the
 //!   cycle; no two ports share an output buffer. A MIDI port's holds messages, whose bytes are valid for as long. That of a
 //!   MIDI output has room for as many as libjack takes.
 //! - **Before activation** no callback of the process thread runs.

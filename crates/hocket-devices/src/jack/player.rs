@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use hocket_engine::time::{
     Event, EventBuffer, EventKind, Midi1, Pushed, Source, TimedCommand, TransportCommand,
 };
-use hocket_engine::{Engine, period_ns, rows};
+use hocket_engine::{BlockTimes, Engine, period_ns, rows};
 use hocket_machine::clock::monotonic_ns;
 
 use super::converter::Converter;
@@ -102,7 +102,7 @@ impl<O: BlockObserver> Player<O> {
         if self.is_done() {
             return ports.silence_from(0);
         }
-        let called_ns = monotonic_ns();
+        let called_ns = cycle.asked_ns;
         // The control thread sees it some cycles later, and their periods are to be right.
         if let Some(now) = self.events.rate_hz().filter(|now| *now != self.rate_hz && *now > 0) {
             self.begin_rate(now);
@@ -116,20 +116,25 @@ impl<O: BlockObserver> Player<O> {
         self.follow_clock(ports, cycle.frames);
         self.sends_clock.iter_mut().for_each(ClockSender::begin_cycle);
         let Due { due_ns, mut skipped } = self.periods.next(&cycle, self.events.xruns());
-        let Some(frames) = self.begin(ports, cycle.frames) else { return ports.silence_from(0) };
+        let converts_ns = self.converter.is_some().then(monotonic_ns);
+        let frames = self.begin(ports, cycle.frames);
+        // Work of the first block, which is no later for it.
+        let mut converted_ns = converts_ns.map_or(0, |begun| monotonic_ns().saturating_sub(begun));
+        let (begins, frames) = (frames.is_some(), frames.unwrap_or(0));
         self.bring_in_events(ports, cycle.frames);
-        let (mut from, mut period, mut place, mut block) = (0, None, None, 0);
+        let (mut from, mut period, mut place, mut block) = (0, None, None, None);
         while from < frames {
             let wanted = (frames - from).min(self.engine.largest_block());
             self.bring_in(ports, from, wanted);
             if from + wanted == frames {
                 self.engine.expect_next(due_ns + self.ns(cycle.frames));
             }
-            let mut times = self.engine.process_planned(wanted, due_ns);
+            let times = self.engine.process_planned(wanted, due_ns + converted_ns);
+            let mut times = behind_conversion(times, std::mem::take(&mut converted_ns));
             times.deadline_ns = self.ns(cycle.frames);
             // Told with the block behind the gap, because the one before it is over.
             times.skipped = std::mem::take(&mut skipped);
-            block = times.block;
+            block = Some(times.block);
             self.put_out(ports, from, wanted);
             self.send_clock(ports, from);
             place = place.or_else(|| self.place());
@@ -143,6 +148,7 @@ impl<O: BlockObserver> Player<O> {
         }
         match &mut self.converter {
             None => ports.silence_from(from),
+            Some(_) if !begins => ports.silence_from(0),
             Some(converter) => {
                 let begun_ns = monotonic_ns();
                 converter.end(from);
@@ -233,7 +239,7 @@ impl<O: BlockObserver> Player<O> {
     }
 
     /// Begins a cycle of so many frames. Returns how many the engine is to play in it; `None`: it cannot.
-    fn begin(&mut self, ports: &OpenPorts<'_>, cycle: usize) -> Option<usize> {
+    fn begin(&mut self, ports: &mut OpenPorts<'_>, cycle: usize) -> Option<usize> {
         let Some(converter) = &mut self.converter else { return Some(cycle) };
         let frames = converter.begin(cycle)?;
         for port in 0.. {
@@ -247,7 +253,7 @@ impl<O: BlockObserver> Player<O> {
         Some(frames)
     }
 
-    fn bring_in(&mut self, ports: &OpenPorts<'_>, from: usize, frames: usize) {
+    fn bring_in(&mut self, ports: &mut OpenPorts<'_>, from: usize, frames: usize) {
         let mut port = 0;
         for (number, channels) in self.inputs.channels.iter().enumerate() {
             if let Some(mut all) = self.engine.input_mut(number as u16, frames) {
@@ -294,6 +300,15 @@ impl<O: BlockObserver> Player<O> {
     }
 }
 
+/// A block in whose cycle so much time was spent on inputs before it was called, which counts as its work.
+fn behind_conversion(times: BlockTimes, converted_ns: u64) -> BlockTimes {
+    BlockTimes {
+        signaled_ns: times.signaled_ns - converted_ns,
+        duration_ns: times.duration_ns + converted_ns,
+        ..times
+    }
+}
+
 fn put_converted(converter: &Converter, ports: &mut OpenPorts<'_>) {
     for port in 0..ports.outputs() {
         let to = ports.output(port);
@@ -312,4 +327,26 @@ fn push(events: &mut EventBuffer, frame: u32, bytes: &[u8]) -> Option<Pushed> {
     let message = Midi1::new(bytes).ok()?;
     let is_wanted = !message.is_system() || message.as_slice() == [SYSTEM_RESET];
     is_wanted.then(|| events.push(Event::new(frame, Source::LIVE, EventKind::Midi(message))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conversion_of_inputs_is_work_and_does_not_make_a_block_late() {
+        let (due_ns, converted_ns) = (1_000_000, 300_000);
+        // As the engine has it, which was called 20 µs after the inputs were there.
+        let times = BlockTimes {
+            signaled_ns: due_ns + converted_ns,
+            lateness_ns: 20_000,
+            duration_ns: 50_000,
+            deadline_ns: 1_333_333,
+            ..BlockTimes::default()
+        };
+        let times = behind_conversion(times, converted_ns);
+        assert_eq!((times.signaled_ns, times.lateness_ns), (due_ns, 20_000));
+        assert_eq!(times.duration_ns, 350_000);
+        assert_eq!(behind_conversion(times, 0), times);
+    }
 }

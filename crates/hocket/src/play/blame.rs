@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use hocket_devices::{Xrun, XrunFault, Xruns};
+use hocket_devices::{LateCycle, Xrun, XrunFault, Xruns};
 use hocket_engine::{Caller, Flight, Misses, Party, Verdict};
 use hocket_trace::cause::Seat;
 
@@ -175,7 +175,9 @@ impl Faults {
 fn blocks_of(incident: &Incident) -> std::ops::Range<u64> {
     match incident {
         Incident::Miss(miss) if miss.late_ns > 0 => miss.first..miss.last + 1,
-        Incident::Xrun(Xrun { cycle: Some(cycle), .. }) => cycle.block..cycle.block + 1,
+        Incident::Xrun(Xrun { cycle: Some(LateCycle { block: Some(block), .. }), .. }) => {
+            *block..block + 1
+        }
         _ => 0..0,
     }
 }
@@ -232,7 +234,6 @@ fn seen(seat: &Seat, engine_tids: &[i32]) -> SeatSeen {
 
 #[cfg(test)]
 mod tests {
-    use hocket_devices::LateCycle;
     use hocket_engine::{BlockTimes, Cause};
 
     use super::super::incidents::{IncidentWriter, incidents};
@@ -345,7 +346,7 @@ mod tests {
     fn an_xrun_is_what_the_cycles_show_unless_a_verdict_says_more() {
         let (mut writer, mut blame) = blame(Caller::Server);
         period(&mut writer, 50, 0, 0);
-        let cycle = |block| Some(LateCycle { block, late_ns: 9 });
+        let cycle = |block| Some(LateCycle { block: Some(block), late_ns: 9 });
         let mut report = |fault, cycle| {
             writer.xrun(&Xrun { count: 2, at_ns: 0, fault, cycle });
         };

@@ -13,8 +13,9 @@ use crate::cli::{PlayArgs, TransportArg};
 use crate::load::LoadedSession;
 use crate::output::{note, warn};
 
-/// How often the thread looks whether the server waits. Each start takes as much longer.
-const LOOK_EVERY: Duration = Duration::from_millis(3);
+/// How often the thread looks whether the server waits. Each start takes as much longer, and each look costs as much as several
+/// cycles of an engine that rests.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// How long the server waits for the disk: a disk that needs longer for its first chunks would not keep up either. Servers
 /// wait for some seconds.
 const PATIENCE: Duration = Duration::from_secs(2);

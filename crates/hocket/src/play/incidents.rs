@@ -94,7 +94,7 @@ impl IncidentWriter {
     pub(super) fn xrun(&mut self, xrun: &Xrun) {
         let mut xrun = *xrun;
         if let Some(cycle) = &mut xrun.cycle {
-            cycle.block = self.heard(cycle.block);
+            cycle.block = cycle.block.map(|block| self.heard(block));
         }
         self.put(Incident::Xrun(xrun));
     }

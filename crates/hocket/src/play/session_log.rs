@@ -137,7 +137,7 @@ impl SessionLog {
             Incident::Xrun(xrun) => {
                 let cycle = xrun.cycle;
                 let line = json!({
-                    "event": "xrun", "count": xrun.count, "block": cycle.map(|cycle| cycle.block),
+                    "event": "xrun", "count": xrun.count, "block": cycle.and_then(|cycle| cycle.block),
                     "late_ns": cycle.map(|cycle| cycle.late_ns),
                     "late_frames": cycle.map(|cycle| self.frames(cycle.late_ns)),
                 });

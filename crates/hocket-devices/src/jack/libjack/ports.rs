@@ -50,23 +50,23 @@ struct Port {
 /// All ports of a client.
 pub(in crate::jack) struct Ports {
     functions: &'static Functions,
-    /// Their buffers are fetched where they are written.
+    /// Their buffers are fetched where they are read and written.
     outputs: Vec<*mut JackPort>,
-    inputs: Vec<Port>,
+    inputs: Vec<*mut JackPort>,
     /// MIDI comes in here.
     midi: Vec<Port>,
     /// MIDI goes out here.
     midi_outputs: Vec<Port>,
 }
 
-// SAFETY: a port is a name of libjack, which any thread may use. Buffers are read during a cycle only (`OpenPorts`),
+// SAFETY: a port is a name of libjack, which any thread may use. Buffers are used during a cycle only (`OpenPorts`),
 // by the thread that fetched them.
 unsafe impl Send for Ports {}
 
 impl Ports {
     pub(super) fn none(functions: &'static Functions) -> Ports {
-        let [inputs, midi, midi_outputs] = [const { Vec::new() }; 3];
-        Ports { functions, outputs: Vec::new(), inputs, midi, midi_outputs }
+        let [outputs, inputs] = [const { Vec::new() }; 2];
+        Ports { functions, outputs, inputs, midi: Vec::new(), midi_outputs: Vec::new() }
     }
 
     pub(super) fn add(&mut self, port: *mut JackPort, kind: Kind, direction: Direction) {
@@ -75,17 +75,16 @@ impl Ports {
             (Kind::Midi, Direction::Input) => self.midi.push(with_buffer),
             (Kind::Midi, Direction::Output) => self.midi_outputs.push(with_buffer),
             (Kind::Audio, Direction::Output) => self.outputs.push(port),
-            (Kind::Audio, Direction::Input) => self.inputs.push(with_buffer),
+            (Kind::Audio, Direction::Input) => self.inputs.push(port),
         }
     }
 
-    /// Fetches every buffer but those of audio outputs, once per cycle: libjack mixes what is connected to an input port when
-    /// it is asked. MIDI outputs are empty then.
+    /// Fetches the buffers of MIDI ports, once per cycle. MIDI outputs are empty then.
     ///
     /// # Safety
     /// In the process callback of the client, which lasts for `frames` frames and longer than `'c`.
     pub(super) unsafe fn open<'c>(&'c mut self, frames: u32) -> OpenPorts<'c> {
-        for port in self.inputs.iter_mut().chain(&mut self.midi) {
+        for port in &mut self.midi {
             // SAFETY: Types and Open; the caller is in the callback.
             port.buffer = unsafe { (self.functions.port_buffer)(port.port, frames) };
         }
@@ -122,9 +121,7 @@ impl OpenPorts<'_> {
     /// To be written at once: PipeWire's library may unmap the buffer during a cycle, when the device changes its rate or
     /// goes. A block's work between fetching and writing made that a crash. Cost: one call of libjack.
     pub(in crate::jack) fn output(&mut self, number: usize) -> &mut [f32] {
-        let Some(port) = self.ports.outputs.get(number) else { return &mut [] };
-        // SAFETY: Types and Open; the process callback lasts.
-        let buffer = unsafe { (self.ports.functions.port_buffer)(*port, self.frames as u32) };
+        let buffer = self.buffer(self.ports.outputs.get(number));
         if buffer.is_null() {
             return &mut [];
         }
@@ -133,14 +130,23 @@ impl OpenPorts<'_> {
     }
 
     /// What came in at an input port. Empty where there is no such port or libjack has no buffer.
-    pub(in crate::jack) fn input(&self, number: usize) -> &[f32] {
-        match self.ports.inputs.get(number) {
-            Some(port) if !port.buffer.is_null() => {
-                // SAFETY: One cycle. Nobody writes an input's buffer while the cycle lasts.
-                unsafe { std::slice::from_raw_parts(port.buffer.cast_const().cast(), self.frames) }
-            }
-            _ => &[],
+    ///
+    /// To be read at once, as [`OpenPorts::output`] is to be written. Cost: one call of libjack, which mixes what is connected
+    /// to the port.
+    pub(in crate::jack) fn input(&mut self, number: usize) -> &[f32] {
+        let buffer = self.buffer(self.ports.inputs.get(number));
+        if buffer.is_null() {
+            return &[];
         }
+        // SAFETY: One cycle. libjack writes an input's buffer when it is fetched, and `self` is borrowed until then.
+        unsafe { std::slice::from_raw_parts(buffer.cast_const().cast(), self.frames) }
+    }
+
+    /// Null where there is no such port or libjack has no buffer.
+    fn buffer(&self, port: Option<&*mut JackPort>) -> *mut c_void {
+        let Some(port) = port else { return std::ptr::null_mut() };
+        // SAFETY: Types and Open; the process callback lasts.
+        unsafe { (self.ports.functions.port_buffer)(*port, self.frames as u32) }
     }
 
     /// Hands over each message that came in at a MIDI port, in the order of their frames.
@@ -179,5 +185,53 @@ impl OpenPorts<'_> {
             let from = frame.min(row.len());
             hocket_engine::rows::fill(&mut row[from..], 0.0);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::load;
+    use super::*;
+
+    const FRAMES: usize = 4;
+
+    /// A port whose buffer is another one each time it is fetched. What is in the others then is gone.
+    struct Moves {
+        buffers: [[f32; FRAMES]; 2],
+        fetched: usize,
+    }
+
+    /// # Safety
+    /// `port` is a [`Moves`] that nobody else uses.
+    unsafe extern "C" fn moved(port: *mut JackPort, _: u32) -> *mut c_void {
+        // SAFETY: the caller's promise.
+        let port = unsafe { &mut *port.cast::<Moves>() };
+        port.fetched += 1;
+        let (now, before) = (port.fetched % 2, (port.fetched + 1) % 2);
+        port.buffers[now] = [port.fetched as f32; FRAMES];
+        port.buffers[before] = [f32::NAN; FRAMES];
+        port.buffers[now].as_mut_ptr().cast()
+    }
+
+    #[test]
+    fn what_comes_in_is_read_where_it_is_by_then() {
+        let functions = match load() {
+            Ok(functions) => functions,
+            Err(why) => {
+                return println!("SKIPPED what_comes_in_is_read_where_it_is_by_then: {why}");
+            }
+        };
+        let functions: &'static Functions =
+            Box::leak(Box::new(Functions { port_buffer: moved, ..*functions }));
+        let mut port = Moves { buffers: [[0.0; FRAMES]; 2], fetched: 0 };
+        let mut ports = Ports::none(functions);
+        ports.add((&raw mut port).cast(), Kind::Audio, Direction::Input);
+        // SAFETY: no cycle is needed, because `moved` is the only function that is called, and its port lives longer.
+        let mut open = unsafe { ports.open(FRAMES as u32) };
+        // As two blocks of one cycle do.
+        for read in 1..=2 {
+            assert_eq!(open.input(0), [read as f32; FRAMES]);
+        }
+        assert!(open.input(1).is_empty(), "there is no such port");
     }
 }
