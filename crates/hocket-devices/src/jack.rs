@@ -51,6 +51,8 @@ use slot::{Hangs, Slot};
 
 /// How often the control thread looks: how late it sees an end, and blocks that have become longer.
 const LOOK_EVERY: Duration = Duration::from_millis(25);
+/// How often it looks while the engine rests. Each look costs as much as several cycles of such an engine.
+const LOOK_AT_REST_EVERY: Duration = Duration::from_millis(100);
 /// A server that has asked for nothing for so long hangs.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// A connection holds from the cycle after the next one at the latest.
@@ -519,7 +521,8 @@ impl<O: BlockObserver> Jack<O> {
                 return (End::DeviceEnded(why), player);
             }
             blocks.follow(self.client.buffer_size());
-            std::thread::sleep(LOOK_EVERY);
+            let rests = self.slot.engine_rests();
+            std::thread::sleep(if rests { LOOK_AT_REST_EVERY } else { LOOK_EVERY });
         }
     }
 }

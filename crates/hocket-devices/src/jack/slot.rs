@@ -18,6 +18,8 @@ pub(super) struct Slot<T> {
     wanted: AtomicBool,
     /// Receivers of the MIDI clock run. Relaxed: only the server's thread uses it.
     clock_runs: AtomicBool,
+    /// Whether the engine rests, as of the last cycle. Relaxed: it publishes nothing.
+    engine_rests: AtomicBool,
 }
 
 /// The server's thread hangs while it has the mutex. What was to be put in is given back.
@@ -26,8 +28,8 @@ pub(super) struct Hangs<T>(pub(super) Option<T>);
 
 impl<T> Slot<T> {
     pub(super) fn empty() -> Slot<T> {
-        let [wanted, clock_runs] = [const { AtomicBool::new(false) }; 2];
-        Slot { content: Mutex::new(None), wanted, clock_runs }
+        let [wanted, clock_runs, engine_rests] = [const { AtomicBool::new(false) }; 3];
+        Slot { content: Mutex::new(None), wanted, clock_runs, engine_rests }
     }
 
     /// Puts the player in or takes it out, and returns what was there.
@@ -62,6 +64,11 @@ impl<T> Slot<T> {
         self.wanted.store(false, Relaxed);
         std::mem::replace(there, content)
     }
+
+    /// Whether the engine rested in the last cycle.
+    pub(super) fn engine_rests(&self) -> bool {
+        self.engine_rests.load(Relaxed)
+    }
 }
 
 impl<O: BlockObserver> Slot<Player<O>> {
@@ -75,6 +82,7 @@ impl<O: BlockObserver> Slot<Player<O>> {
                 Some(player) => {
                     player.cycle(cycle, ports);
                     self.clock_runs.store(player.clock_runs(), Relaxed);
+                    self.engine_rests.store(player.engine.rests(), Relaxed);
                 }
                 None => self.rest(ports),
             },

@@ -69,6 +69,8 @@ pub(crate) struct Last {
     pub(crate) awake_ticks: u64,
     /// When orders were carried out and the block itself began.
     pub(crate) begun_ticks: u64,
+    /// Whether it was left out.
+    pub(crate) left_out: bool,
 }
 
 impl Engine {

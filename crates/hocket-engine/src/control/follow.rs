@@ -14,7 +14,7 @@ use hocket_machine::pin::{self, CpuSet, ThreadId};
 use super::engine::Engine;
 use super::protect::Protection;
 use super::protector::{Protected, Protector};
-use super::regular_thread::RegularThread;
+use super::regular_thread::{NextLook, RegularThread};
 use super::seating::Seating;
 use super::threads_live::ThreadsLive;
 use crate::leader::sighting::{Seen, Sighting};
@@ -103,8 +103,8 @@ impl Engine {
     /// | is another thread | the next look begins anew |
     ///
     /// Workers never have a higher priority than the leader, but for priority 1, which they share. With
-    /// [`Settings::priority`](crate::Settings::priority) `None` the workers' class stays as it is. The follower looks every 40 ms. About every
-    /// 2 s it also checks that each worker still has the CPU and class that it obtained, and asks again if not.
+    /// [`Settings::priority`](crate::Settings::priority) `None` the workers' class stays as it is. The follower looks every 40 ms, and
+    /// every 200 ms while the engine rests ([`Engine::rests`]). In each 50th look, after some 2 s, it also checks that each worker still has the CPU and class that it obtained, and asks again if not.
     ///
     /// Until the first look after the first block, workers have the seats and the class of the start, and every wait
     /// in a block soon blocks ([`FollowReport::waits_long`]). So a worker may share the leader's CPU for some blocks. Choose
@@ -152,7 +152,11 @@ impl Engine {
         let protected = self.protector.follow();
         let mut following = Following { follower, thread: None, protected };
         let follower = Arc::clone(&following.follower);
-        let look = move || lock(&follower).look();
+        let progress = Arc::clone(&self.progress);
+        let look = move || {
+            lock(&follower).look();
+            NextLook::of(progress.rests())
+        };
         // If this thread cannot start, the drop of `following` leaves the leader.
         following.thread = Some(RegularThread::start("follower", look)?);
         Ok(following)
@@ -160,7 +164,7 @@ impl Engine {
 }
 
 impl Following {
-    /// Looks at the leader now, instead of within the next 40 ms.
+    /// Looks at the leader now, instead of with the follower's next look.
     ///
     /// Thread: control. Cost: system calls, more if workers move.
     pub fn look(&self) -> FollowReport {

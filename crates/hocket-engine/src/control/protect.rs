@@ -12,7 +12,7 @@ use hocket_machine::pin::{self, ConfinedProcess, CpuSet, ThreadId};
 use hocket_machine::smt::{self, SmtOff};
 use hocket_plan::{SeatId, SiblingPolicy};
 
-use super::regular_thread::RegularThread;
+use super::regular_thread::{NextLook, RegularThread};
 use super::seating::Seating;
 
 /// The results of a policy's requests.
@@ -194,6 +194,7 @@ fn look_for_new_threads(
             // Without a list of threads there is nothing to do. The next look may have one.
             moved_since.fetch_add(process.confine_newcomers().unwrap_or(0), Relaxed);
         }
+        NextLook::Soon
     })
 }
 

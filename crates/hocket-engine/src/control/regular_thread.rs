@@ -10,8 +10,33 @@ use hocket_machine::pin::{self, CpuSet};
 /// How often the planner looks at costs, and the follower at its leader. Estimates of costs settle within some 50 blocks, 70 ms
 /// at 64 frames and 48 kHz.
 const LOOK_EVERY: Duration = Duration::from_millis(40);
+/// How often they look while the engine rests. So much later they may see that it plays again.
+const LOOK_AT_REST_EVERY: Duration = Duration::from_millis(200);
 
-/// Does it again and again, with a rest of [`LOOK_EVERY`] before each time, until dropped.
+/// When the next look is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NextLook {
+    /// After the usual time.
+    Soon,
+    /// The engine rests, so nothing hurries.
+    Later,
+}
+
+impl NextLook {
+    /// `rests`: whether the engine does.
+    pub(crate) fn of(rests: bool) -> NextLook {
+        if rests { NextLook::Later } else { NextLook::Soon }
+    }
+
+    fn after(self) -> Duration {
+        match self {
+            NextLook::Soon => LOOK_EVERY,
+            NextLook::Later => LOOK_AT_REST_EVERY,
+        }
+    }
+}
+
+/// Does it again and again until dropped, with a pause before each time.
 #[derive(Debug)]
 pub(crate) struct RegularThread {
     /// Dropped to end the thread.
@@ -20,15 +45,16 @@ pub(crate) struct RegularThread {
 }
 
 impl RegularThread {
-    /// Starts the thread, in the class and on the CPUs of the calling one.
+    /// Starts the thread, in the class and on the CPUs of the calling one. `deed` says when it is due again.
     pub(crate) fn start(
         name: &str,
-        mut deed: impl FnMut() + Send + 'static,
+        mut deed: impl FnMut() -> NextLook + Send + 'static,
     ) -> std::io::Result<RegularThread> {
         let (stop, stopped) = channel::<()>();
         let thread = std::thread::Builder::new().name(name.into()).spawn(move || {
-            while stopped.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
-                deed();
+            let mut next = NextLook::Soon;
+            while stopped.recv_timeout(next.after()) == Err(RecvTimeoutError::Timeout) {
+                next = deed();
             }
         })?;
         Ok(RegularThread { stop: Some(stop), thread: Some(thread) })

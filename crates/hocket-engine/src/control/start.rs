@@ -21,7 +21,7 @@ use super::orders::rings;
 use super::planner::{Shared, cut_for};
 use super::prepare::Prepared;
 use super::protector::Protector;
-use super::regular_thread::RegularThread;
+use super::regular_thread::{NextLook, RegularThread};
 use super::seating::Seating;
 use super::settings::{Settings, SettingsError, Steer};
 use super::threads_live::ThreadsLive;
@@ -230,7 +230,11 @@ impl Engine {
         // Last: if this thread cannot start, the drop of `engine` ends the others.
         if steered {
             let control = engine.control();
-            let steer = move || control.lock().steer();
+            let steer = move || {
+                let mut planner = control.lock();
+                planner.steer();
+                NextLook::of(planner.progress.rests())
+            };
             engine.planner_thread = Some(RegularThread::start("planner", steer)?);
         }
         Ok(engine)

@@ -11,6 +11,10 @@ use hocket_trace::Misses;
 use crate::block::times::BlockTimes;
 use crate::control::engine::Engine;
 
+/// How far ahead of its clock it calls an engine that rests, which has nothing to play. Each wake-up of a thread costs more than
+/// all such blocks of this time. A command that ends the rest takes effect as much later at most.
+const REST_AHEAD_NS: u64 = 10_000_000;
+
 /// Calls the leader once a period.
 #[derive(Debug)]
 pub struct VirtualDevice {
@@ -52,6 +56,9 @@ impl VirtualDevice {
     /// A block that comes too late costs its own period and every further one that passed
     /// meanwhile; the next block then starts at the next tick, not in a burst.
     ///
+    /// While the engine rests ([`Engine::rests`]), it sleeps up to 10 ms at once, and calls the leader for the blocks of that time
+    /// right after one another, ahead of their ticks.
+    ///
     /// Thread: the leader ([`Engine::enter`]).
     pub fn run(
         &mut self,
@@ -60,10 +67,13 @@ impl VirtualDevice {
         mut each: impl FnMut(&BlockTimes, &Engine) -> bool,
     ) {
         let start = monotonic_ns() + VirtualDevice::LEAD_IN_NS;
-        let mut tick = 0;
+        let (mut tick, mut woke_for) = (0, start);
         for _ in 0..blocks {
             let planned = start + self.tick_ns(tick);
-            sleep_until_ns(planned);
+            if is_waited_for(engine.rests(), planned - woke_for) {
+                sleep_until_ns(planned);
+                woke_for = planned;
+            }
             engine.expect_next(start + self.tick_ns(tick + 1));
             let mut times = engine.process_planned(self.frames as usize, planned);
             self.take(engine, &times);
@@ -110,9 +120,21 @@ impl VirtualDevice {
     }
 }
 
+/// Whether the thread sleeps until a block's tick, so many nanoseconds behind the last one that it slept for.
+fn is_waited_for(rests: bool, ahead_ns: u64) -> bool {
+    !rests || ahead_ns >= REST_AHEAD_NS
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_an_engine_that_rests_is_called_ahead_and_not_far() {
+        assert!([0, 1, REST_AHEAD_NS].iter().all(|ahead_ns| is_waited_for(false, *ahead_ns)));
+        assert!(!is_waited_for(true, 0) && !is_waited_for(true, REST_AHEAD_NS - 1));
+        assert!(is_waited_for(true, REST_AHEAD_NS));
+    }
 
     /// Lengths and rates whose periods are whole numbers of nanoseconds, and such that are not.
     fn devices() -> impl Iterator<Item = VirtualDevice> {

@@ -1,6 +1,6 @@
 //! Running estimates of block times: the leader writes them after each block, control threads read them.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use super::choose_walk::{Finding, Reason};
 use crate::block::costs::towards;
@@ -23,6 +23,8 @@ pub(crate) enum Of {
 #[derive(Debug, Default)]
 pub(crate) struct BlockEstimates {
     blocks: AtomicU64,
+    /// Whether the last block was left out.
+    rests: AtomicBool,
     since_order: AtomicU32,
     /// Running estimates in ticks, as the bits of `f32`: of the serial walk, and of the present plan.
     serial: AtomicU32,
@@ -41,6 +43,7 @@ impl BlockEstimates {
     /// Thread: leader, after the deadline-critical part.
     pub(crate) fn note(&self, of: Of, plan: u64, orders: u32, ticks: Option<u64>) {
         self.blocks.store(self.blocks.load(Relaxed) + 1, Relaxed);
+        self.rests.store(of == Of::Nothing, Relaxed);
         let since = match (orders, of) {
             (0, Of::SerialWalk | Of::Nothing) => self.since_order.load(Relaxed),
             (0, Of::Plan { .. } | Of::ChosenSerialWalk) => {
@@ -110,6 +113,11 @@ impl BlockEstimates {
             serial: ticks(&self.compared_serial),
         })
         .filter(|_| packed >> 16 & 0xffff == plan & 0xffff)
+    }
+
+    /// Whether the last block was left out.
+    pub(crate) fn rests(&self) -> bool {
+        self.rests.load(Relaxed)
     }
 
     /// Blocks of the present plan since the last order.

@@ -225,6 +225,7 @@ impl Engine {
             };
             self.walk(of, frames);
         }
+        self.last.left_out = of == Of::Nothing;
         let finished_ticks = ticks();
         self.last.awake_ticks = awake_ticks;
         self.last.times = BlockTimes {
@@ -282,6 +283,15 @@ impl Engine {
     #[inline]
     pub fn largest_block(&self) -> usize {
         self.leader.runner().plan().frames
+    }
+
+    /// Whether the last block was left out, because the song stands still and everything has been silent for ten seconds. What is
+    /// done again and again beside the engine can then be done less often.
+    ///
+    /// Thread: leader, between blocks. Cost: one read.
+    #[inline]
+    pub fn rests(&self) -> bool {
+        self.last.left_out
     }
 
     /// Carries out what control threads sent. Returns how many orders took effect.

@@ -26,6 +26,8 @@ pub(super) struct Live {
     pub(super) planned: Option<u64>,
     pub(super) frames: AtomicU64,
     pub(super) blocks: AtomicU64,
+    /// Whether the engine rests, as of the last block.
+    rests: AtomicBool,
     pub(super) misses: AtomicU64,
     pub(super) took_ns: AtomicU64,
     pub(super) deadline_ns: AtomicU64,
@@ -83,13 +85,14 @@ impl Live {
     pub(super) fn new(engine: &Engine, planned: Option<u64>, outputs: usize) -> Live {
         let [frames, blocks, misses, took_ns, deadline_ns, most_ppm, totals_at] =
             std::array::from_fn(|_| AtomicU64::new(0));
-        let [ended, has_quit] = std::array::from_fn(|_| AtomicBool::new(false));
+        let [ended, has_quit, rests] = std::array::from_fn(|_| AtomicBool::new(false));
         Live {
             rate_hz: engine.settings().rate_hz,
             device_hz: AtomicU32::new(engine.settings().rate_hz),
             planned,
             frames,
             blocks,
+            rests,
             misses,
             took_ns,
             deadline_ns,
@@ -112,6 +115,7 @@ impl Live {
     /// A block has been processed. Thread: leader, the only one that adds.
     pub(super) fn note_block(&self, engine: &Engine, frames: usize) {
         add(&self.blocks, 1);
+        self.rests.store(engine.rests(), Relaxed);
         let transport = engine.transport();
         self.song.position.store(transport.position(), Relaxed);
         self.song.plays.store(transport.is_playing(), Relaxed);
@@ -186,6 +190,11 @@ impl Live {
         let lock = self.change.0.lock().unwrap_or_else(PoisonError::into_inner);
         let goes_on = |(): &mut ()| !self.has_ended() && !enough();
         drop(self.change.1.wait_timeout_while(lock, time, goes_on));
+    }
+
+    /// Whether the engine rests: then nothing hurries.
+    pub(super) fn engine_rests(&self) -> bool {
+        self.rests.load(Relaxed)
     }
 
     pub(super) fn has_ended(&self) -> bool {

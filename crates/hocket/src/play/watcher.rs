@@ -18,6 +18,8 @@ use crate::restarts::Restarts;
 
 /// How often it looks. Counters are read as often, so this is how closely they enclose a late block.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// How often it looks while the engine rests and nothing was late since the last look.
+const LOOK_AT_REST_EVERY: Duration = Duration::from_millis(400);
 /// Explanations that are kept for the end.
 const EXPLANATIONS: usize = 5;
 /// Room for 3200 thread switches of a CPU between two looks.
@@ -90,15 +92,18 @@ pub(super) fn watch(
         blame.look(ends, |incident, whose, explained| {
             session_log.iter_mut().for_each(|log| log.incident(incident, whose, explained));
         });
+        let is_calm = flights.is_empty();
         log.add(flights);
+        is_calm
     };
+    let mut is_calm = false;
     let mut news = News::default();
     while !live.has_ended() {
         if let Some(leader) = live.leader().filter(|_| limits.is_none()) {
             limits = Some(drain.watch(leader, SWITCH_RING_BYTES));
         }
-        pause(live, limits.is_some());
-        explain(&mut drain, &mut log, false);
+        pause(live, limits.is_some(), is_calm && live.engine_rests());
+        is_calm = explain(&mut drain, &mut log, false);
         restarts.look();
         news.look();
         causes.note(&log);
@@ -122,8 +127,9 @@ fn rate_line(device_hz: u32, rate_hz: u32) -> String {
 }
 
 /// A look's time, or less where the run ends or the leader has just come.
-fn pause(live: &Live, knows_leader: bool) {
-    live.rest(LOOK_EVERY, || !knows_leader && live.leader().is_some());
+fn pause(live: &Live, knows_leader: bool, is_calm: bool) {
+    let time = if is_calm { LOOK_AT_REST_EVERY } else { LOOK_EVERY };
+    live.rest(time, || !knows_leader && live.leader().is_some());
 }
 
 fn show(bar: &ProgressBar, live: &Live) {

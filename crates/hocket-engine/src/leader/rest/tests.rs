@@ -7,7 +7,7 @@ use hocket_time::{TimedCommand, TransportCommand};
 
 use super::AFTER_S;
 use crate::test_engines::{FRAMES, engine, node, settings};
-use crate::{Engine, Prepared};
+use crate::{Engine, Prepared, VirtualDevice};
 
 /// Blocks after which everything has been silent long enough.
 const BLOCKS: u64 = AFTER_S * 48_000 / FRAMES as u64;
@@ -83,6 +83,7 @@ fn a_stopped_engine_rests_and_counts_on() {
     let frames = (BLOCKS + 100) * FRAMES as u64;
     assert_eq!(stopped.engine.transport().steady_frame(), frames);
     assert!(stopped.engine.output(FRAMES).left.iter().all(|sample| *sample == 0.0));
+    assert!(stopped.engine.rests() && stopped.engine.progress.rests());
     // Rows hold silence as far as the last block went.
     assert_eq!(stopped.processed(10, FRAMES / 2), 0);
     assert_eq!(stopped.processed(1, FRAMES), 0);
@@ -118,6 +119,28 @@ fn whatever_comes_ends_the_rest_for_ten_seconds() {
 }
 
 #[test]
+fn a_device_ahead_of_its_clock_leaves_no_block_out_that_is_to_play() {
+    let mut stopped = Stopped::rested();
+    let (processed, frames) = (Arc::clone(&stopped.blocks), FRAMES as u64);
+    let (before, begun) = (processed.load(Relaxed), stopped.engine.transport().steady_frame());
+    let control = stopped.engine.control();
+    let (mut planned, mut called) = (Vec::new(), 0);
+    let mut device = VirtualDevice::new(FRAMES as u32, 48_000);
+    device.run(&mut stopped.engine, 40, |times, _| {
+        planned.push(times.signaled_ns);
+        called += 1;
+        if called == 20 {
+            let play = TimedCommand { at_steady: 0, command: TransportCommand::Play };
+            control.transport(play).unwrap();
+        }
+        true
+    });
+    assert_eq!(processed.load(Relaxed) - before, 20, "each one behind the command");
+    assert_eq!(stopped.engine.transport().steady_frame() - begun, 40 * frames);
+    assert!(planned.is_sorted_by(|one, next| one < next), "each has its own tick");
+}
+
+#[test]
 fn silence_of_the_host_does_not_end_it_and_a_sound_comes_through() {
     let mut stopped = Stopped::rested();
     for _ in 0..10 {
@@ -127,6 +150,7 @@ fn silence_of_the_host_does_not_end_it_and_a_sound_comes_through() {
     stopped.engine.input_mut(0, FRAMES).unwrap().row_mut(0)[3] = 0.25;
     assert_eq!(stopped.processed(1, FRAMES), 1);
     assert_eq!(stopped.engine.output(FRAMES).left[3], 0.25);
+    assert!(!stopped.engine.rests() && !stopped.engine.progress.rests());
     assert_eq!(stopped.processed(1, FRAMES), 1);
     assert_eq!(stopped.engine.output(FRAMES).left[3], 0.0);
 }
