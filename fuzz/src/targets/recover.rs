@@ -11,7 +11,9 @@ pub fn check(bytes: &[u8]) {
     let path = scratch::file("take.wav", bytes);
     let found = recover(&path);
     let after = std::fs::read(&path).expect("the file is still there");
-    assert_eq!(after.len(), bytes.len(), "nothing is added or removed");
+    let is_events = matches!(found, Ok(Recovery::RepairedEvents { .. }));
+    // A MIDI file gains the ends of its notes.
+    assert!(is_events || after.len() == bytes.len(), "nothing is added or removed");
     let changed = after.iter().zip(bytes).filter(|(after, before)| after != before).count();
     match found {
         Ok(Recovery::Repaired { frames, .. }) => {
@@ -20,7 +22,13 @@ pub fn check(bytes: &[u8]) {
             // A length of zero in `ds64` says as little as none, so an empty RF64 file is corrected each time.
             assert!(frames == 0 || again == Recovery::Intact { frames }, "{again}");
         }
-        Ok(Recovery::Intact { .. } | Recovery::LeftAlone { .. }) => assert_eq!(changed, 0),
+        Ok(Recovery::RepairedEvents { events, .. }) => {
+            let again = recover(&path).expect("it is a take");
+            assert_eq!(again, Recovery::IntactEvents { events });
+        }
+        Ok(
+            Recovery::Intact { .. } | Recovery::IntactEvents { .. } | Recovery::LeftAlone { .. },
+        ) => assert_eq!(changed, 0),
         Err(error) => {
             assert_eq!(changed, 0, "{error}");
             assert!(!error.to_string().is_empty());
