@@ -23,7 +23,9 @@ mod scratch;
 pub use expected::{Displaced, expect_anything, expect_present};
 pub use links::target_of;
 pub use name::rename_new;
-pub use output::{DeadPart, OutputFile, dead_parts_in, remove_dead_parts, write_text};
+pub use output::{
+    DeadPart, LONGEST_NAME, OutputFile, dead_parts_in, remove_dead_parts, write_text,
+};
 pub use read::{ReadError, is_standard_input, read_bytes, read_text};
 pub use scratch::{ScratchFolder, remove_dead_folders};
 pub use standard_output::{StandardOutput, is_standard_output};

@@ -39,6 +39,10 @@ static SERIAL: AtomicU32 = AtomicU32::new(0);
 
 const ENDING: &str = ".part";
 
+/// The most bytes that the name of an output may have. Names have 255 on Linux, and that of a part needs 20 more: two dots, a
+/// process of up to 7 digits, a serial number of 5, and its ending.
+pub const LONGEST_NAME: usize = 235;
+
 /// So many files may lie beside a target that others took.
 const MOST_BESIDE: u32 = 1000;
 
@@ -307,6 +311,19 @@ mod tests {
     use std::io::Write;
 
     use super::*;
+
+    #[test]
+    fn the_longest_name_has_a_part_and_a_longer_one_has_none() {
+        let mut of_longest = prefix(OsStr::new(&"a".repeat(LONGEST_NAME)));
+        // The largest number of a process on Linux.
+        of_longest.push(format!("4194304-99999{ENDING}"));
+        assert_eq!(of_longest.len(), 255);
+        let folder = tempfile::tempdir().unwrap();
+        let longest = folder.path().join("a".repeat(LONGEST_NAME));
+        write_text(&longest, "whole").unwrap();
+        assert_eq!(std::fs::read_to_string(longest).unwrap(), "whole");
+        assert!(OutputFile::create(&folder.path().join("a".repeat(255))).is_err());
+    }
 
     #[test]
     fn only_parts_without_an_owner_are_removed() {

@@ -66,7 +66,7 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     };
     let baselines = baselines(args, &plan, &topology)?;
     files.make_folders()?;
-    crate::notes::whole_turns(&plan);
+    crate::notes::whole_turns(&plan, args);
     crate::notes::serial_workers(args.workers, &args.schedule);
     crate::notes::takes_left_out(&args.session, opened.session(), "a benchmark");
     let mut parts = Parts::default();

@@ -15,6 +15,7 @@ mod play;
 mod plugin;
 mod position;
 mod recover;
+mod refusal;
 mod render;
 mod report;
 mod session;
@@ -26,6 +27,7 @@ use hocket_files::StandardOutput;
 use hocket_machine::process::outlive_file_size_limit;
 
 pub use bench::BenchArgs;
+pub(crate) use bench::{USUAL_STARTS, USUAL_TURN};
 pub use capacity::CapacityArgs;
 pub use check::CheckArgs;
 pub use choices::{
@@ -45,6 +47,7 @@ pub use plugin::{
 };
 pub use position::{Position, number};
 pub use recover::RecoverArgs;
+pub use refusal::{parse, with_remedy};
 pub use render::RenderArgs;
 pub use report::ReportArgs;
 pub use session::{ConvertArgs, SessionArgs, SessionCommand, ShowArgs};

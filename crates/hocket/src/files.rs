@@ -9,8 +9,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
 use hocket_files::{
-    StandardOutput, expect_anything, expect_present, is_standard_input, is_standard_output,
-    remove_dead_parts, target_of,
+    LONGEST_NAME, StandardOutput, expect_anything, expect_present, is_standard_input,
+    is_standard_output, remove_dead_parts, target_of,
 };
 use hocket_lab::store::shared_on;
 
@@ -46,6 +46,13 @@ pub(crate) enum Kind {
     /// The log of a run: evidence of what happened, which only `--force` replaces.
     Log,
 }
+
+/// Endings by which other programs know a format.
+#[rustfmt::skip]
+const FORMATS: [&str; 28] = [
+    "aif", "aiff", "csv", "dawproject", "flac", "gif", "htm", "html", "jpeg", "jpg", "json", "m4a", "md", "mid", "midi", "mp3",
+    "ogg", "opus", "pdf", "pftrace", "png", "sqlite", "svg", "toml", "txt", "wav", "wave", "xml",
+];
 
 /// Enough for the mark of every kind.
 const HEAD_BYTES: u64 = 4096;
@@ -83,6 +90,27 @@ impl Kind {
     /// Whether Hocket wrote the file at this path as this.
     pub(crate) fn is_of(self, path: &Path) -> bool {
         path.is_file() && self.wrote(path)
+    }
+
+    /// The endings that name its format, the usual one first; empty where others look at the ending, or any will do.
+    fn endings(self) -> &'static [&'static str] {
+        match self {
+            Kind::Record | Kind::Capacity => &["json"],
+            Kind::Page => &["html", "htm"],
+            Kind::Picture => &["svg"],
+            Kind::Profile | Kind::Session => &["toml"],
+            Kind::Audio | Kind::Site | Kind::Trace | Kind::State | Kind::Checked | Kind::Log => &[],
+        }
+    }
+
+    /// Whether the ending of a name says another format than what is written. One that says nothing is the user's choice.
+    fn is_other_format(self, path: &Path) -> bool {
+        let ending = path.extension().map(|it| it.to_string_lossy().to_ascii_lowercase());
+        ending.is_some_and(|ending| {
+            !self.endings().is_empty()
+                && FORMATS.contains(&ending.as_str())
+                && !self.endings().contains(&ending.as_str())
+        })
     }
 
     /// Whether its folder is made if there is none. A folder that was mistyped would swallow a whole render.
@@ -202,6 +230,7 @@ impl Files {
             Ok(there) if !there.is_dir() => return Ok(()),
             _ => {}
         }
+        check_name(what, path, kind)?;
         let tried = match kind.makes_folder() {
             true => check_writable_below(path),
             false => check_writable(path),
@@ -245,6 +274,30 @@ impl Files {
                 if kind == Kind::Log { "already" } else { "that Hocket did not write as such" }
             ))),
         }
+    }
+}
+
+/// Whether the name says what is written, and leaves room for the name of a part.
+fn check_name(what: &str, path: &Path, kind: Kind) -> Result<(), Failure> {
+    let refuse = |why: String| {
+        Err(Failure::bad_input(format!(
+            "{what} {}: {why}, and nothing was changed",
+            path.display()
+        )))
+    };
+    if kind.is_other_format(path) {
+        let right: Vec<String> = kind.endings().iter().map(|ending| format!(".{ending}")).collect();
+        return refuse(format!(
+            "the ending says another format than is written; choose {}",
+            right.join(" or ")
+        ));
+    }
+    // What a link leads to is written, under its own name.
+    let target = target_of(path).unwrap_or_else(|_| path.into());
+    let bytes = target.file_name().map_or(0, |name| name.len());
+    match bytes > LONGEST_NAME {
+        true => refuse(format!("its name has {bytes} bytes; choose one of at most {LONGEST_NAME}")),
+        false => Ok(()),
     }
 }
 

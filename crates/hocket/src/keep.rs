@@ -93,7 +93,9 @@ impl Kept<'_> {
     }
 
     fn elsewhere(&self, error: &str, write: &impl Fn(&Path) -> Result<(), NotWritten>) -> Failure {
-        let places = [PathBuf::from("."), std::env::temp_dir()];
+        // Where the present folder is gone, nothing can be written to it either.
+        let here = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
+        let places = [here, std::env::temp_dir()];
         let kept = places.iter().find_map(|folder| self.new_file(folder, write));
         let what = self.what;
         Failure::not_possible(match kept {

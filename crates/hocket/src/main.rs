@@ -3,10 +3,9 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use clap::error::Error;
 use hocket::Exit;
-use hocket::cli::Cli;
+use hocket::cli;
 use hocket::output::tell;
 use hocket_lab::foreign;
 use hocket_machine::memory::EndWithoutMemory;
@@ -18,8 +17,8 @@ static MEMORY: EndWithoutMemory = EndWithoutMemory {
 };
 
 fn main() -> ExitCode {
-    let exit = match Cli::try_parse() {
-        Ok(cli) => hocket::cli::run(cli).unwrap_or_else(|failure| {
+    let exit = match cli::parse() {
+        Ok(arguments) => cli::run(arguments).unwrap_or_else(|failure| {
             tell(&failure);
             failure.exit
         }),
@@ -29,10 +28,14 @@ fn main() -> ExitCode {
 }
 
 /// Help and most refusals are printed by clap, in colour. A refusal quotes what was typed: where that must not
-/// be shown as it is, it goes the way of all messages.
+/// be shown as it is, it goes the way of all messages. So do refusals of numbers, which say what is possible.
 fn refused(error: &Error) -> Exit {
     if !error.use_stderr() {
         return hocket::output::after_printing(error.print());
+    }
+    if let Some(text) = cli::with_remedy(error) {
+        tell(text);
+        return Exit::BadInput;
     }
     let typed: Vec<_> =
         std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();

@@ -4,13 +4,30 @@ use std::path::Path;
 use std::time::Duration;
 
 use hocket_lab::bench::BenchPlan;
+use hocket_lab::numbers::counted;
 use hocket_plan::session::Session;
 
-use crate::cli::ScheduleArg;
+use crate::cli::{BenchArgs, ScheduleArg, USUAL_STARTS, USUAL_TURN};
 use crate::output::warn;
 
-/// Whole turns make whole rounds, so a number of blocks may be rounded up.
-pub(crate) fn whole_turns(plan: &BenchPlan) {
+/// Whole turns make whole rounds, so a number of blocks may be rounded up. A turn has no more blocks than are measured, and a
+/// process start has a turn at least. Few blocks are for a quick look, so only what somebody asked for is worth a word.
+pub(crate) fn whole_turns(plan: &BenchPlan, asked: &BenchArgs) {
+    if asked.blocks_per_round > plan.blocks_per_round && asked.blocks_per_round != USUAL_TURN {
+        warn(format_args!(
+            "--blocks-per-round {}: a turn has {} blocks, because --blocks measures no more",
+            asked.blocks_per_round, plan.blocks_per_round
+        ));
+    }
+    let rounds = plan.rounds();
+    if plan.starts > rounds && asked.starts != USUAL_STARTS {
+        warn(format_args!(
+            "--starts {}: {} of the program, because each needs a turn; choose more --blocks or fewer \
+             --blocks-per-round",
+            asked.starts,
+            counted(rounds, "start")
+        ));
+    }
     let measured = plan.rounds() as u64 * plan.blocks_per_round;
     if measured != plan.blocks {
         warn(format_args!(

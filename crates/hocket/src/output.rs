@@ -1,11 +1,13 @@
 //! Printing and progress. Nothing else of Hocket prints, so no text from elsewhere reaches a terminal as it is. What a
 //! plug-in prints to standard output goes to standard error: see [`StandardOutput::keep`].
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::os::fd::AsFd;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use hocket_files::StandardOutput;
 use hocket_lab::foreign;
@@ -71,7 +73,7 @@ pub(crate) fn detail(what: impl Display) {
 /// Prints text for people to standard output, with control characters escaped. A reader that went away
 /// (`| head`) is no error; a full disk is, and the program then ends with exit code 3.
 pub(crate) fn print(text: &str) {
-    put(&foreign::lines(text));
+    put(&foreign::lines(&in_one_line(text)));
 }
 
 /// Prints JSON. Hidden characters get JSON's own escapes, so it stays the same value.
@@ -85,6 +87,45 @@ pub(crate) fn print_rows(text: &str) {
         true => print(text),
         false => put(text),
     }
+}
+
+/// Words of the command line with line breaks in them, such as names of files, are a part of a line wherever they are shown:
+/// no name may begin a line that Hocket seems to say.
+fn in_one_line(text: &str) -> Cow<'_, str> {
+    static BROKEN: OnceLock<Vec<String>> = OnceLock::new();
+    let broken = BROKEN.get_or_init(|| {
+        let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+        words.flat_map(with_line_breaks).collect()
+    });
+    replaced(text, broken)
+}
+
+/// The word, what stands in it behind `=`, and of both, as paths, each name with and without its ending: what of it has line
+/// breaks, the longest first. A name that only ends with one begins no line with words of its own.
+fn with_line_breaks(word: String) -> impl Iterator<Item = String> {
+    let value = word.split_once('=').map(|(_, value)| value.to_owned());
+    let whole: Vec<String> = std::iter::once(word).chain(value).collect();
+    let names: Vec<String> = whole.iter().flat_map(|path| names_in(path)).collect();
+    let names = names.into_iter().filter(|name| name.trim_end_matches('\n').contains('\n'));
+    let is_broken = |word: &String| word.contains('\n') && !word.trim().is_empty();
+    whole.into_iter().chain(names).filter(is_broken)
+}
+
+fn names_in(path: &str) -> impl Iterator<Item = String> {
+    Path::new(path).components().flat_map(|part| {
+        let name = Path::new(part.as_os_str());
+        [Some(name.as_os_str()), name.file_stem()]
+            .into_iter()
+            .flatten()
+            .map(|it| it.to_string_lossy().into_owned())
+    })
+}
+
+fn replaced<'a>(text: &'a str, broken: &[String]) -> Cow<'a, str> {
+    broken.iter().fold(Cow::Borrowed(text), |text, word| match text.contains(word) {
+        true => text.replace(word, &word.replace('\n', "\\n")).into(),
+        false => text,
+    })
 }
 
 fn put(text: &str) {
@@ -110,7 +151,7 @@ fn note_loss(printed: std::io::Result<()>) {
 
 /// Tells the user something on standard error, beginning with the program's name: a warning, an error.
 pub fn tell(what: impl Display) {
-    let text = foreign::message(&format!("hocket: {what}\n"));
+    let text = foreign::message(&in_one_line(&format!("hocket: {what}\n")));
     let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
     match held.as_mut() {
         Some(held) => held.push(text),
@@ -177,4 +218,22 @@ pub(crate) fn line() -> ProgressBar {
     }
     let style = ProgressStyle::with_template("{spinner} {msg}");
     ProgressBar::no_length().with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_with_line_breaks_are_part_of_a_line() {
+        let words = ["a\nhocket: b.wav", "\n", "master=c\n.wav", "plain"].map(String::from);
+        let broken: Vec<String> = words.into_iter().flat_map(with_line_breaks).collect();
+        for word in ["a\nhocket: b.wav", "a\nhocket: b", "master=c\n.wav", "c\n.wav"] {
+            assert!(broken.iter().any(|it| it == word), "{word:?}: {broken:?}");
+        }
+        let text = "wrote x/a\nhocket: b.wav\nc\n.wav is there\n";
+        assert_eq!(replaced(text, &broken), "wrote x/a\\nhocket: b.wav\nc\\n.wav is there\n");
+        assert_eq!(replaced("a\nhocket: b: 75 blocks\n", &broken), "a\\nhocket: b: 75 blocks\n");
+        assert!(matches!(replaced("nothing\n", &broken), Cow::Borrowed(_)));
+    }
 }

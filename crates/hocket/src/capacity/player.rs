@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use hocket_lab::bench::BenchPlan;
 use hocket_lab::channels::{Played, Plays, Probe, lasting};
+use hocket_lab::numbers::counted;
 use hocket_lab::record::{BenchRecord, Round, ThreadGrant, Variant};
 use hocket_lab::stats::{Summary, median};
 use indicatif::ProgressBar;
@@ -54,15 +55,17 @@ impl Plays for Player<'_> {
         let told = if probe.holds() { "holds" } else { "does not hold" };
         let load = probe.load * 100.0;
         detail(format_args!(
-            "{} frames, {channels} channels: {told}, the block in the middle is ready after {load:.0} % of the period",
-            self.plan.frames
+            "{} frames, {}: {told}, the block in the middle is ready after {load:.0} % of the period",
+            self.plan.frames,
+            counted(channels, "channel")
         ));
         Ok(probe)
     }
 
     fn run(&mut self, channels: usize, time_s: f64, hopeless: u64) -> Result<Played, Failure> {
         let frames = self.plan.frames;
-        note(format_args!("{frames} frames: playing {channels} channels for {}", lasting(time_s)));
+        let of_channels = counted(channels, "channel");
+        note(format_args!("{frames} frames: playing {of_channels} for {}", lasting(time_s)));
         let whole = self.long_plan(time_s);
         let bar = bar(whole.turns() as u64, "playing");
         let (mut sum, mut done) = (Sum::default(), 0);

@@ -12,6 +12,11 @@ use super::choices::{
 use super::fill::Fill;
 use crate::profile::ProfileArgs;
 
+/// Process starts, where nobody asks for others.
+pub(crate) const USUAL_STARTS: u16 = 5;
+/// Blocks per turn, where nobody asks for others.
+pub(crate) const USUAL_TURN: u64 = 150;
+
 /// Arguments of `hocket bench`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
@@ -31,11 +36,11 @@ pub struct BenchArgs {
     #[arg(long, value_name = "N", default_value_t = 3000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub blocks: u64,
     /// Measured blocks per turn; then the next variant has its turn.
-    #[arg(long, value_name = "N", default_value_t = 150, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = USUAL_TURN, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub blocks_per_round: u64,
     /// Process starts among which the turns are dealt out. A difference in speed is called shown only from 5
     /// on: within one start, the memory layout alone makes variants differ.
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = USUAL_STARTS, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub starts: u16,
     /// Block length in frames.
     #[arg(long, value_name = "N", default_value_t = 64)]

@@ -3,6 +3,7 @@
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use hocket_devices::{End, Xruns};
 use hocket_engine::{Contained, FlightLog, Party, RefusedFades, ThreadReport};
+use hocket_lab::numbers::counted;
 use hocket_machine::memory::LockReport;
 use hocket_plugins::isolate::Report;
 use hocket_plugins::watch::Finding;
@@ -165,14 +166,14 @@ impl Outcome {
             _ => "",
         };
         format!(
-            "{}: {blocks} blocks of {} frames at {} Hz, {seconds:.1} s, deadline {:.0} µs, {}, {} \
-             workers{ended}\n",
+            "{}: {blocks} blocks of {} frames at {} Hz, {seconds:.1} s, deadline {:.0} µs, {}, {}\
+             {ended}\n",
             self.session,
             self.frames,
             self.rate_hz,
             self.deadline_ns as f64 / 1e3,
             self.policy.join(" / "),
-            self.workers,
+            counted(self.workers, "worker"),
         )
     }
 

@@ -24,6 +24,7 @@ mod measuring;
 mod saying;
 mod writing;
 mod terminal;
+mod headlines;
 
 use std::path::Path;
 

@@ -489,3 +489,27 @@ fn a_sender_that_has_said_everything_is_answered() {
     check_status(&answer, 200, "</html>");
     run.end();
 }
+
+/// The commands of docs/play.md for scripts, as written but for the port: each is done.
+#[test]
+fn the_pages_commands_for_scripts_are_done() {
+    const TEST: &str = "the_pages_commands_for_scripts_are_done";
+    let page = std::fs::read_to_string(crate::support::root().join("docs/play.md")).unwrap();
+    let commands: Vec<&str> =
+        page.lines().map(str::trim_start).filter(|line| line.starts_with("curl ")).collect();
+    assert!(commands.len() >= 2, "{commands:?}");
+    if Command::new("curl").arg("--version").output().is_err() {
+        println!("SKIPPED {TEST}: curl is not installed");
+        return;
+    }
+    let playing = Playing::steered(crate::support::example("band.toml").to_str().unwrap());
+    for written in commands {
+        let line = written.replace("127.0.0.1:4625", &playing.address.to_string());
+        let line = line.replace("curl ", "curl --silent --noproxy '*' --fail-with-body ");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &line]).env("TOKEN", playing.token());
+        let ran: crate::support::Ran = shell.output().unwrap().into();
+        assert_eq!(ran.code, Some(0), "`{written}`: {}{}", ran.out, ran.err);
+    }
+    playing.end();
+}

@@ -47,8 +47,53 @@ fn examples(text: &str) -> Vec<String> {
 }
 
 /// What the pages tell their reader to start.
-const PROGRAMS: [&str; 9] =
-    ["hocket", "make", "cargo", "sudo", "jackd", "pw-jack", "cat", "cc", "/shared/plan/submit.sh"];
+#[rustfmt::skip]
+const PROGRAMS: [&str; 17] = [
+    "hocket", "make", "cargo", "sudo", "jackd", "pw-jack", "cat", "cc", "/shared/plan/submit.sh", "mount", "perf",
+    "trace-cmd", "pw-profiler", "pw-metadata", "chromium", "ssh", "curl",
+];
+
+/// With these begin lines of blocks that are no commands: outputs, lists of hosts, code, pictures in letters.
+#[rustfmt::skip]
+const NO_PROGRAMS: [&str; 15] = [
+    "node1", "node2", "node3", "node4", "ok", "unknown", "loudness", "clips", "unit", "lanes", "import", "def", "return",
+    "for", "let",
+];
+
+/// Lines of blocks that begin as a command does, and with no known program. Nobody would run them.
+pub fn escaped(page: &str) -> Vec<&str> {
+    let mut language: Option<&str> = None;
+    let mut escaped = Vec::new();
+    let mut lines = page.split_inclusive('\n');
+    // Behind a blank line, or in a block: text of a list is indented, too.
+    let mut may_be_block = true;
+    while let Some(line) = lines.next() {
+        let kind = Line::of(line, &mut language);
+        if let Line::Command(code) = kind {
+            rest(code, &mut lines);
+            continue;
+        }
+        let is_block = matches!(kind, Line::Prose) && line.starts_with("    ") && may_be_block;
+        may_be_block = is_block || line.trim().is_empty();
+        if is_block && begins_as_a_command(line) {
+            escaped.push(line.trim_end());
+        }
+    }
+    escaped
+}
+
+/// A word in small letters that may be a program, and no `=` behind it.
+fn begins_as_a_command(line: &str) -> bool {
+    let mut words = line.trim_start().trim_start_matches("$ ").split_whitespace();
+    let words: Vec<&str> = words.by_ref().skip_while(|word| is_variable(word)).take(2).collect();
+    let is_name = |word: &str| {
+        word.starts_with(|c: char| c.is_ascii_lowercase() || c == '/' || c == '.')
+            && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./+".contains(c))
+            && word.chars().any(|c| c.is_ascii_alphanumeric())
+    };
+    words.first().is_some_and(|word| is_name(word) && !NO_PROGRAMS.contains(word))
+        && words.get(1).is_none_or(|word| *word != "=" && !word.starts_with("->"))
+}
 
 /// Whether a text begins with a program and has something for it to do.
 fn is_command(text: &str) -> bool {
@@ -206,6 +251,13 @@ fn commands_are_found_in_blocks_and_in_running_text() {
         "hocket last --a 'b  c'",
     ];
     assert_eq!(commands(page), expected);
+}
+
+#[test]
+fn a_line_of_a_block_with_an_unknown_program_is_found() {
+    let page = "Use:\n\n    hocket a \\\n      b c\n    VAR=1 brew tea\n    ok  all\n    ./tea.sh\n    key = 1\n    \
+                [[track]]\n\n- A list\n    goes on\n\n```toml\nbrew tea\n```\n\n      $ tea\n";
+    assert_eq!(escaped(page), ["    VAR=1 brew tea", "    ./tea.sh", "      $ tea"]);
 }
 
 #[test]

@@ -75,6 +75,17 @@ const SKIPPED: &[(&str, &str)] = &[
     ("hocket plugin check build/mine.clap", "the plug-in is the reader's"),
     ("hocket plugin check mine.lv2", "the plug-in is the reader's"),
     ("cc", "the program is the reader's; hocket-c/tests/c_programs.rs builds those of examples/c"),
+    ("mount", "it changes the system, as root"),
+    ("perf bench", "it takes minutes; comparison/cross-check.sh runs it"),
+    (
+        "perf",
+        "it records the whole system, as root; tests/cli/from_text.rs reads what it would print",
+    ),
+    ("trace-cmd", "it records the whole system, as root; tests/cli/from_text.rs reads its text"),
+    ("pw-profiler", "it ends with its server; tests/cli/from_text.rs reads what it would print"),
+    ("pw-metadata", "it changes the reader's PipeWire; tests/devices changes one of its own"),
+    ("ssh", "the other computer is the reader's"),
+    ("curl", "no session plays here; tests/cli/web.rs runs it beside one"),
     ("cargo install cargo-deb", "it installs another program"),
     ("cargo mutants", "it takes an hour"),
 ];

@@ -23,6 +23,13 @@ fn fault_07_nothing_is_changed_without_a_word() {
     said(&odd, &["--blocks 21: 40 blocks are measured, whole turns of 20"]);
     odd.push("-q");
     said(&odd, &["warning: --blocks 21: 40 blocks are measured"]);
+    let short = ["bench", &file, "--policy", "off", "--disturb", "none", "--blocks", "20"];
+    let more = ["--starts", "2", "--blocks-per-round", "30"];
+    let words =
+        ["--starts 2: 1 start of the program", "--blocks-per-round 30: a turn has 20 blocks"];
+    said(&[&short[..], &more].concat(), &words);
+    let usual = run(&short).err;
+    assert!(!usual.contains("--starts") && !usual.contains("--blocks-per-round"), "{usual}");
     let mut even = turns.to_vec();
     even.extend(["--blocks", "40"]);
     assert!(!run(&even).err.contains("--blocks"));

@@ -96,6 +96,34 @@ fn fault_09_file_names_in_warnings_are_escaped() {
     check_tame(&ran);
 }
 
+/// A name with line breaks begins no line, neither where it is refused nor where all went well.
+#[test]
+fn fault_09_a_name_with_line_breaks_is_a_part_of_a_line() {
+    let (folder, _) = one_track("");
+    let name = "a\nhocket: all is well\n";
+    let at = |ending: &str| folder.path().join(format!("{name}{ending}")).display().to_string();
+    let session = at(".toml");
+    std::fs::rename(folder.path().join("try.toml"), &session).unwrap();
+    let (out, take) = (at(".wav"), format!("master={}", at("take.wav")));
+    for (args, code) in [
+        (&["check", &session][..], 0),
+        (&["render", &session, "-o", &out, "--length", "0.1"], 0),
+        (&["play", &session, "--length", "0.1", "--take", &take], 0),
+        (&["check", &at("none")], 2),
+        (&["render", &session, "-o", &at(".mp3")], 2),
+        (&["bench", &session, "--record", &session], 2),
+        (&["report", &session], 2),
+        (&["recover", &session], 2),
+        (&[name], 2),
+    ] {
+        let ran = run(args);
+        assert_eq!(ran.code, Some(code), "{args:?}: {}", ran.err);
+        let text = ran.out + &ran.err;
+        assert!(text.contains("a\\nhocket: all is well\\n"), "{args:?}: {text}");
+        assert!(!text.lines().any(|line| line.starts_with("hocket: all is well")), "{text}");
+    }
+}
+
 #[test]
 fn fault_09_a_key_of_a_megabyte_makes_a_short_message() {
     let key = "k".repeat(1 << 20);

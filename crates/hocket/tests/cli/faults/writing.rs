@@ -102,6 +102,53 @@ fn fault_08_the_ending_is_the_format() {
     assert_eq!(files(folder.path()), ["a.WAVE", "a.flac", "a.wav", "loop.flac", "try.toml"]);
 }
 
+/// So for pages, pictures, records, profiles and sessions: an ending of another format is refused before any work, and so is a
+/// name that leaves no room for the name of a part. An ending that says nothing is the user's choice.
+#[test]
+fn fault_08_no_name_says_another_format_and_none_is_too_long() {
+    let (folder, file) = one_track("");
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let long = |ending: &str| at(&format!("{}.{ending}", "a".repeat(240)));
+    let record = record().to_str().unwrap();
+    let report = ["report", record];
+    let bench = ["bench", &file, "--policy", "off", "--disturb", "none"];
+    let trace = ["trace", &file, "--length", "0.1"];
+    for (args, option, wrong, right) in [
+        (&report[..], "-o", "page.pdf", ".html or .htm"),
+        (&report, "--svg", "picture.png", ".svg"),
+        (&bench, "--record", "record.TOML", ".json"),
+        (&bench, "--report", "page.json", ".html or .htm"),
+        (&["session", "convert", &file], "-o", "new.json", ".toml"),
+        (&["tune", "--time", "1m"], "--output", "profile.json", ".toml"),
+        (&["capacity", &file], "--record", "record.csv", ".json"),
+    ] {
+        let path = at(wrong);
+        let refused = [args, &[option, &path]].concat();
+        check_refused(&refused, 2, &[wrong, "another format", right, "nothing was changed"]);
+    }
+    for (args, option, ending) in [
+        (&["render", &file, "--length", "0.1"][..], "-o", "wav"),
+        (&report, "-o", "html"),
+        (&bench, "--record", "json"),
+        (&trace, "-o", "html"),
+        (&["session", "convert", &file], "-o", "toml"),
+    ] {
+        let path = long(ending);
+        let refused = [args, &[option, &path]].concat();
+        check_refused(&refused, 2, &["at most 235", "nothing was changed"]);
+    }
+    assert_eq!(files(folder.path()), ["loop.flac", "try.toml"]);
+    let longest = format!("{}.wav", "a".repeat(231));
+    for args in [
+        &["render", &file, "--length", "0.1", "-o", &at(&longest)][..],
+        &["session", "convert", &file, "-o", &at("song.v2")],
+    ] {
+        let ran = run(args);
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+    }
+    assert_eq!(files(folder.path()), [longest.as_str(), "loop.flac", "song.v2", "try.toml"]);
+}
+
 /// A render into a pipe has the bytes of the file's samples and a header that states their length.
 #[test]
 fn fault_08_a_render_goes_to_standard_output_and_to_devices() {
