@@ -4,7 +4,7 @@ mod common;
 
 use common::{Rows, bits, build, change, impulse, noise, response, run};
 use hocket_convolution::{Impulse, flops_per_frame};
-use hocket_dsp::{Bypass, Processor};
+use hocket_dsp::Bypass;
 use proptest::prelude::*;
 
 const FRAMES: usize = 9000;

@@ -629,7 +629,7 @@ fn behind_a_latency_an_edit_and_a_lane_meet_at_the_frame_at_which_they_are_heard
         }
     }
     // With 12 frames, a point is heard at the edge of an edited block.
-    assert!(EDITED.iter().any(|block| (block * FRAMES - 12) % APART == 0));
+    assert!(EDITED.iter().any(|block| (block * FRAMES - 12).is_multiple_of(APART)));
 }
 
 #[test]

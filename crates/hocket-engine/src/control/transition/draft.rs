@@ -247,13 +247,13 @@ impl<'a> Draft<'a> {
         let ended = stays.flat_map(|(new, reader)| {
             let takes = self.takes_what_it_took(new);
             let gone = self.gone(new, reader).into_iter();
-            gone.filter(move |input| !input.edge.is_for_events() && !(takes && fades(input)))
+            gone.filter(move |input| !(input.edge.is_for_events() || takes && fades(input)))
         });
         let removed = self.old.places.iter().filter(|id| self.is[id.index()] < self.left.len());
         let cut = removed.flat_map(|id| {
             let inputs = self.old_inputs[id.index()].iter().enumerate();
             inputs.filter(move |(place, input)| {
-                !self.old.leaving.contains_key(&(*id, *place)) && !fades(*input)
+                !self.old.leaving.contains_key(&(*id, *place)) && !fades(input)
             })
         });
         ended.count() + cut.count()
@@ -275,9 +275,9 @@ impl<'a> Draft<'a> {
             let gain = |at: At| self.old_inputs[at.0.index()][at.1].edge.gain_lin;
             let same = self.same_inputs(new, reader).into_iter().zip(&self.new_inputs[new]);
             let other = same.filter(|(was, input)| {
-                fades(*input) && was.is_none_or(|at| gain(at) != input.edge.gain_lin)
+                fades(input) && was.is_none_or(|at| gain(at) != input.edge.gain_lin)
             });
-            other.count() + self.gone(new, reader).iter().filter(|input| fades(*input)).count()
+            other.count() + self.gone(new, reader).iter().filter(|input| fades(input)).count()
         });
         changed.sum()
     }
