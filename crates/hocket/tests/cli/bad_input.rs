@@ -108,10 +108,9 @@ fn outputs_that_cannot_be_written_are_refused_before_the_work() {
     let (folder, file) = one_track("");
     let gone = folder.path().join("no/such/folder/out.wav");
     check_refused(&["render", &file, "-o", gone.to_str().unwrap()], 3, &["out.wav"]);
-    let record = folder.path().join("loop.flac/record.json");
-    let record = record.to_str().unwrap();
-    for option in ["--record", "--report"] {
-        check_refused(&["bench", &file, option, record], 3, &["record.json", "folder"]);
+    for (option, name) in [("--record", "record.json"), ("--report", "page.html")] {
+        let output = folder.path().join("loop.flac").join(name);
+        check_refused(&["bench", &file, option, output.to_str().unwrap()], 3, &[name, "folder"]);
     }
     let folder_name = folder.path().to_str().unwrap();
     check_refused(&["bench", &file, "--report", folder_name], 2, &["folder"]);
