@@ -1,4 +1,4 @@
-# A fresh Debian in a temporary folder, for scripts that try Hocket as somebody new: sourced after lib.sh and apt.sh,
+# A fresh Debian in a temporary folder, for scripts that try Hocket as somebody new: sourced after lib.sh, apt.sh and note.sh,
 # not run.
 #
 # It needs root and debootstrap, which is installed where that is possible. KEEP=1 keeps the folder.
@@ -35,6 +35,7 @@ new_folder() {
 }
 
 clean_up() {
+  drop_notes
   if [ -n "${KEEP:-}" ]; then echo "kept: $debian"; else rm -rf --one-file-system "$debian"; fi
 }
 
@@ -43,7 +44,9 @@ bootstrap() { # [PACKAGE...]
   local address release include=()
   [ $# -eq 0 ] || include=("--include=$(IFS=, && echo "$*")")
   read -r address release <<<"$(mirror)"
-  if ! debootstrap --variant=minbase "${include[@]}" "$release" "$debian" "$address" >"$logs/debootstrap.log" 2>&1; then
+  # What debootstrap mounts in the folder ends with it.
+  if ! unshare --mount --propagation private debootstrap --variant=minbase "${include[@]}" "$release" "$debian" "$address" \
+    >"$logs/debootstrap.log" 2>&1; then
     tail -n 5 "$logs/debootstrap.log"
     return 1
   fi
@@ -54,15 +57,17 @@ bootstrap() { # [PACKAGE...]
 }
 
 # Runs a command in a folder of that system, as `root` or as the user. What it mounts ends with it, and so do folders of
-# this machine, which are mounted read-only: MOUNTS="FROM:TO ...".
+# this machine, which are mounted read-only: MOUNTS has a line FROM:TO for each.
 inside() { # USER FOLDER COMMAND
   debian=$debian user=$user MOUNTS=${MOUNTS:-} unshare --mount --propagation private bash -euc '
     who=$1 folder=$2
-    for mount in $MOUNTS; do
-      mkdir -p "$debian${mount#*:}"
-      mount --bind "${mount%%:*}" "$debian${mount#*:}"
-      mount -o remount,bind,ro "$debian${mount#*:}"
-    done
+    while IFS= read -r mount; do
+      [ -n "$mount" ] || continue
+      to=$debian${mount##*:}
+      mkdir -p "$to"
+      mount --bind "${mount%:*}" "$to"
+      mount -o remount,bind,ro "$to"
+    done <<<"$MOUNTS"
     mount -t proc proc "$debian/proc"
     mount --rbind /sys "$debian/sys"
     mount --rbind /dev "$debian/dev"

@@ -49,7 +49,8 @@ unpack_tree() {
 
 # Runs a command in the folder of the tree.
 as() { # USER COMMAND
-  MOUNTS="$(rustc --print sysroot):/opt/rust ${CARGO_HOME:-$HOME/.cargo}/registry:/opt/registry" inside "$1" "~/hocket" "$2"
+  MOUNTS="$(rustc --print sysroot):/opt/rust
+${CARGO_HOME:-$HOME/.cargo}/registry:/opt/registry" inside "$1" "~/hocket" "$2"
 }
 
 has_toolchain() {

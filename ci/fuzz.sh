@@ -40,9 +40,9 @@ main() {
   fi
   build "${targets[@]}"
   self=$BASHPID
-  scratch=$(mktemp -d)
-  trap 'rm -rf "$scratch"' EXIT
   [ -z "${FUZZ_RECORD:-}" ] || begin_record "fuzzers, $seconds s of CPU time per target" "$FUZZ_RECORD"
+  scratch=$(mktemp -d)
+  trap 'rm -rf "$scratch"; drop_notes' EXIT
   row target executions coverage corpus "CPU s" result
   for target in "${targets[@]}"; do
     run_target "$target" || failed=1

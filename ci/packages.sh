@@ -7,7 +7,8 @@
 #           and an ordinary user there checks and renders an example. Then it is purged: no file may be left.
 # site      `make site`. Each page of docs/SUMMARY.md has to be there.
 #
-# What lacks its tool is named as skipped: cargo-deb, mdbook, and for the fresh Debian root and debootstrap.
+# What lacks its tool is named as skipped, in the record too: cargo-deb, mdbook, and for the fresh Debian root and debootstrap.
+# Without cargo-deb and mdbook there is nothing to tell, so an earlier record stays.
 . "$(dirname "$0")/lib.sh"
 . ci/apt.sh
 . ci/note.sh
@@ -18,9 +19,17 @@ target=${CARGO_TARGET_DIR:-target}
 examples=/usr/share/hocket/sessions
 
 main() {
+  local no_deb= no_site=
+  have cargo-deb || no_deb="cargo-deb is missing: cargo install cargo-deb"
+  have mdbook || no_site="mdbook is missing: cargo install mdbook"
+  if [ -n "$no_deb" ] && [ -n "$no_site" ]; then
+    skip packages-deb "$no_deb"
+    skip packages-site "$no_site"
+    return
+  fi
   begin_record "package and site" "$file"
-  if have cargo-deb; then package; else skip packages-deb "cargo-deb is missing: cargo install cargo-deb"; fi
-  if have mdbook; then site; else skip packages-site "mdbook is missing: cargo install mdbook"; fi
+  if [ -z "$no_deb" ]; then package; else note_skip packages-deb "$no_deb"; fi
+  if [ -z "$no_site" ]; then site; else note_skip packages-site "$no_site"; fi
   end_record
 }
 
@@ -33,7 +42,7 @@ package() {
   stage lintian lint
   why=$(no_debian)
   if [ -n "$why" ]; then
-    skip packages-debian "$why"
+    note_skip packages-debian "$why"
     return
   fi
   new_folder
@@ -66,7 +75,7 @@ contents() {
 # What lintian says is told and fails nothing: a package of this machine has no maintainer with an address.
 lint() {
   if ! have lintian; then
-    skip packages-lintian "lintian is not installed"
+    note_skip packages-lintian "lintian is not installed"
     return
   fi
   local found=$logs/lintian.txt
