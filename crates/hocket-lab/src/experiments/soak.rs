@@ -1,9 +1,11 @@
 //! `soak`: how often a long run is late, and by whose fault.
 
+mod hwlat;
 mod instance;
 mod smi;
 mod tally;
 mod tracers;
+mod watched;
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
@@ -15,15 +17,15 @@ use instance::Instance;
 use smi::SmiCounter;
 use tally::{Tally, Waited, Waiting};
 use tracers::{CAUSES, TRACED, Tracer};
+use watched::{Watched, hours, times};
 
 use crate::harness::lateness::OpenLoop;
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
-    About, Axis, Better, Check, Design, Estimate, Experiment, Fault, Host, Metric, NotMeasurable,
-    Opened, Parameter, Plot, Results, Rounds, Sample, Section, Sentence, Series, Size, Variant,
+    About, Axis, Better, Check, Design, Experiment, Fault, Host, Metric, NotMeasurable, Opened,
+    Parameter, Plot, Results, Rounds, Sample, Section, Sentence, Series, Size, Variant,
 };
 use crate::numbers::{count, quantity};
-use crate::stats::poisson_most;
 
 /// See [`About`].
 pub struct Soak;
@@ -39,7 +41,8 @@ macro_rules! limits {
                 unit: "",
                 better: Better::Less,
                 definition: "How many disturbances were later than this limit. Wake-ups that one stall delays are one disturbance: \
-                             each was due before the thread had the last one. So is each pause of `watcher`.",
+                             each was due before the thread had the last one. So is each pause of `watcher`. For `hwlat`: how \
+                             many windows had a gap longer than this.",
             },)*
             Metric {
                 name: "late",
@@ -71,6 +74,24 @@ macro_rules! limits {
                 unit: "%",
                 better: Better::Less,
                 definition: "Of the time that `osnoise` watched CPUs, the share that its threads lost.",
+            },
+            Metric {
+                name: "windows",
+                unit: "",
+                better: Better::More,
+                definition: "How many windows `hwlat` has watched. It tells of the longest gap of each.",
+            },
+            Metric {
+                name: "gaps",
+                unit: "",
+                better: Better::Less,
+                definition: "How many gaps above its threshold `hwlat` counted in all windows together.",
+            },
+            Metric {
+                name: "threshold",
+                unit: "ns",
+                better: Better::Less,
+                definition: "The system's `tracing_thresh` while `hwlat` ran. It tells of longer gaps only.",
             },
             causes("noise-hardware"),
             causes("noise-nmi"),
@@ -115,7 +136,8 @@ static ABOUT: About = About {
              (busy). `watcher` is a thread of the ordinary class that reads the clock without a pause, so it sees what is taken \
              from a CPU that never sleeps. Where the kernel has its tracers and root asks, `osnoise`, `timerlat` and `hwlat` run \
              as variants of their own, one at a time, on all CPUs, with the system's settings for them. They run in a tracing \
-             instance that goes afterwards, even if the program is killed. Counts of all turns are added up. Wake-ups that one stall delays are one \
+             instance that goes afterwards, also if the program alone is killed. `hwlat` tells of one gap a window, so its counts are \
+             windows with a gap, above the system's threshold. Counts of all turns are added up. Wake-ups that one stall delays are one \
              disturbance. After each wake-up the thread reads how long it has waited for its CPU. So a \
              disturbance is somebody else's who ran there, or else it came from the timer, an interrupt or the host. `--time 8h` \
              watches for a night.",
@@ -139,10 +161,6 @@ const ROOM: usize = 2;
 /// Limits of sentences; the plot has all.
 const TOLD: [usize; 3] = [ROOM, 4, 7];
 const WATCHER: &str = "watcher";
-const HOUR_S: f64 = 3_600.0;
-/// Both ends of a 95 % interval, and the end of a bound.
-const OUTSIDE_EACH: f64 = 0.025;
-const OUTSIDE: f64 = 0.05;
 /// Of less than this an hour's figure would be all guess.
 const ADVISED_FROM_S: f64 = 60.0;
 
@@ -196,7 +214,7 @@ impl Experiment for Soak {
     fn findings(&self, results: &Results) -> Vec<Sentence> {
         let told = |variant: &Variant| match variant.name.as_str() {
             name if Some(Tracer::OsNoise) == Tracer::named(name) => noise_told(results, name),
-            name => Watched::of(results, name)?.told(name),
+            name => Watched::of(results, name).map(|watched| watched.told(name)),
         };
         let watched = results.designed().iter().filter_map(told);
         watched.chain(interrupts_told(results)).map(Sentence::fact).collect()
@@ -207,8 +225,9 @@ impl Experiment for Soak {
         let class =
             |class: &str| Some((class.to_owned(), Watched::of(results, &format!("{class} rest"))?));
         let (class, watched) = ["fifo", "ordinary"].into_iter().find_map(class)?;
+        let count = watched.disturbances[ROOM]?;
         (watched.s >= ADVISED_FROM_S).then(|| {
-            let (limit, count) = (LIMITS[ROOM].1, watched.disturbances[ROOM]);
+            let limit = LIMITS[ROOM].1;
             Sentence::fact(format!(
                 "How often this machine is late by itself: a thread of the class {class} was more than {} late {} in {}, so that is \
                  {} (95 %).",
@@ -224,8 +243,10 @@ impl Experiment for Soak {
         let line = |variant: &Variant| {
             let watched = Watched::of(results, &variant.name)?;
             let points = LIMITS.iter().zip(&watched.disturbances);
-            let points = points.filter(|(_, count)| **count > 0);
-            let points = points.map(|((_, ns), count)| (*ns as f64 / 1e3, watched.rate(*count)));
+            let points = points.filter_map(|((_, ns), count)| {
+                let seen = count.filter(|count| *count > 0)?;
+                Some((*ns as f64 / 1e3, watched.rate(seen)?))
+            });
             Some(Series { name: variant.name.clone(), points: points.collect() })
         };
         let lines = results.designed().iter().filter_map(line);
@@ -249,68 +270,6 @@ fn sleeper(host: &Host, class: &str, load: &str) -> Variant {
 }
 
 // ---- what came of it ----------------------------------------------------------------------------------------------
-
-/// All turns of a variant together.
-struct Watched {
-    s: f64,
-    /// By limit.
-    disturbances: Vec<u64>,
-    late: u64,
-    /// `None`: the kernel does not tell.
-    put_aside: Option<u64>,
-    longest_ns: f64,
-}
-
-impl Watched {
-    /// `None`: it had no turn.
-    fn of(results: &Results, variant: &str) -> Option<Watched> {
-        let sum = |metric: &str| results.values(variant, metric).iter().sum::<f64>();
-        let put_aside = results.values(variant, "put-aside");
-        let s = sum("watched");
-        (s > 0.0).then(|| Watched {
-            s,
-            disturbances: LIMITS.iter().map(|(metric, _)| sum(metric) as u64).collect(),
-            late: sum("late") as u64,
-            put_aside: (!put_aside.is_empty()).then(|| put_aside.iter().sum::<f64>() as u64),
-            longest_ns: results.values(variant, "longest").into_iter().fold(0.0, f64::max),
-        })
-    }
-
-    /// So many an hour, with Garwood's exact interval.
-    fn rate(&self, count: u64) -> Estimate {
-        let an_hour = HOUR_S / self.s;
-        let low = match count {
-            0 => 0.0,
-            _ => poisson_most(count - 1, 1.0 - OUTSIDE_EACH),
-        };
-        let high = poisson_most(count, OUTSIDE_EACH);
-        Estimate { value: count as f64, low: Some(low), high: Some(high) }.scaled(an_hour)
-    }
-
-    fn at_most(&self, seen: u64) -> String {
-        let most = poisson_most(seen, OUTSIDE) * HOUR_S / self.s;
-        format!("at most {} an hour", count(most.ceil() as u64))
-    }
-
-    fn told(&self, variant: &str) -> Option<String> {
-        let told = |at: usize| {
-            let (limit, seen) = (quantity(LIMITS[at].1 as f64, "ns"), self.disturbances[at]);
-            format!("{limit} {} ({})", times(seen), self.at_most(seen))
-        };
-        let limits = format!("later than {}", TOLD.map(told).join(", "));
-        let all = self.disturbances[ROOM];
-        let cause = self.put_aside.filter(|_| all > 0).map_or(String::new(), |aside| {
-            format!(
-                "; of the {all} over {} ({} wake-ups), other threads ran in {aside}, and timer, interrupts or host held up {}",
-                quantity(LIMITS[ROOM].1 as f64, "ns"),
-                count(self.late),
-                all.saturating_sub(aside),
-            )
-        });
-        let longest = quantity(self.longest_ns, "ns");
-        Some(format!("{variant}, {}: {limits}{cause}; the longest {longest}", hours(self.s)))
-    }
-}
 
 /// What `osnoise` counts is no histogram.
 fn noise_told(results: &Results, variant: &str) -> Option<String> {
@@ -336,22 +295,6 @@ fn interrupts_told(results: &Results) -> Option<String> {
     let all = counts.iter().sum::<f64>() as u64;
     let told = || format!("system management interrupts in {}: {}", hours(watched_s), count(all));
     (!counts.is_empty()).then(told)
-}
-
-fn times(count: u64) -> String {
-    match count {
-        0 => "never".into(),
-        1 => "once".into(),
-        _ => format!("{count} times"),
-    }
-}
-
-fn hours(s: f64) -> String {
-    match s {
-        _ if s >= HOUR_S => format!("{:.1} hours", s / HOUR_S),
-        _ if s >= 120.0 => format!("{:.0} minutes", s / 60.0),
-        _ => format!("{s:.0} seconds"),
-    }
 }
 
 // ---- a turn -------------------------------------------------------------------------------------------------------
@@ -496,31 +439,6 @@ mod tests {
     }
 
     #[test]
-    fn none_in_an_hour_may_be_three() {
-        let watched = Watched {
-            s: HOUR_S,
-            disturbances: vec![2, 0, 0, 0, 0, 0, 0, 0],
-            late: 0,
-            put_aside: Some(0),
-            longest_ns: 60e3,
-        };
-        assert_eq!(watched.at_most(0), "at most 3 an hour");
-        let rate = watched.rate(2);
-        // Garwood's interval of two: 0.242 to 7.225.
-        assert!((rate.low.unwrap() - 0.242).abs() < 1e-3, "{rate:?}");
-        assert!((rate.high.unwrap() - 7.225).abs() < 1e-3, "{rate:?}");
-        // Many of them go by another formula: the normal one is near 4000 +- 1.96 times its root.
-        let rate = watched.rate(4_000);
-        assert!((rate.low.unwrap() - 3_877.0).abs() < 2.0, "{rate:?}");
-        assert!((rate.high.unwrap() - 4_126.0).abs() < 2.0, "{rate:?}");
-        let told = watched.told("fifo rest").unwrap();
-        assert!(
-            told.starts_with("fifo rest, 1.0 hours: later than 250 µs never (at most 3 an hour)"),
-            "{told}"
-        );
-    }
-
-    #[test]
     fn what_the_kernel_counts_is_told() {
         let mut design = Soak.design(&Host::described_with_smt(), Size::Full).unwrap();
         design.variants.retain(|variant| Tracer::named(&variant.name).is_none());
@@ -544,6 +462,35 @@ mod tests {
             "{noise}"
         );
         told("system management interrupts in 2 minutes: 36");
+    }
+
+    #[test]
+    fn hwlat_is_told_by_windows() {
+        let mut design = Soak.design(&Host::described_with_smt(), Size::Full).unwrap();
+        design.variants.retain(|variant| Tracer::named(&variant.name).is_none());
+        design.variants.push(Variant::new("hwlat"));
+        let hwlat = [
+            ("watched", 2.5),
+            ("windows", 5.0),
+            ("late-250us", 5.0),
+            ("late-1ms", 1.0),
+            ("gaps", 7.0),
+            ("threshold", 100e3),
+            ("longest", 2e6),
+        ];
+        let figures = hwlat.map(|(metric, value)| ("hwlat", metric, value));
+        let results = measured(design, &figures);
+        let findings = Soak.findings(&results);
+        let told = findings.iter().find(|it| it.text.starts_with("hwlat, 30 seconds: "));
+        let told = &told.unwrap_or_else(|| panic!("{findings:?}")).text;
+        // Each window had such a gap.
+        assert!(told.contains("longer than 250 µs 60 times (too often for a bound), "), "{told}");
+        assert!(told.contains("1.00 ms 12 times (at most "), "{told}");
+        assert!(told.contains("60 windows had 84 gaps above 100 µs"), "{told}");
+        let plots = Soak.plots(&results);
+        let [Plot::Lines { series, .. }] = &plots[..] else { panic!("{plots:?}") };
+        let places: Vec<f64> = series[0].points.iter().map(|(limit_us, _)| *limit_us).collect();
+        assert_eq!(places, [1_000.0], "what saturates is no rate");
     }
 
     #[test]

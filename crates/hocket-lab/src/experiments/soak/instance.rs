@@ -1,9 +1,10 @@
-//! A tracing instance of one's own, which is gone afterwards whatever happens.
+//! A tracing instance of one's own, which is gone afterwards, also if this process is killed.
 //!
 //! The kernel's tracers run in a folder below `instances` of tracefs, so that what others trace stays as it is. A shell
 //! takes the folder away again. It waits for the end of a pipe, so it does its work when [`Instance`] is dropped, and also
 //! when this process panics, is interrupted or is killed. It is in a process group of its own and ignores the signals that
-//! a terminal sends.
+//! a terminal sends. Who kills a whole control group, as a service manager does and the kernel without memory may, also kills the
+//! shell. Then the folder and its tracer stay until somebody removes them.
 
 use std::fs;
 use std::io;
@@ -59,29 +60,36 @@ impl Instance {
         Ok(Instance { folder, caretaker })
     }
 
-    /// Starts a tracer.
+    /// Starts a tracer, or leaves none.
     ///
     /// # Errors
     /// In words, with the file.
     pub(super) fn start(&self, tracer: &str) -> Result<(), String> {
-        self.write("current_tracer", tracer)?;
-        self.write("tracing_on", "1")
+        let started =
+            self.write("current_tracer", tracer).and_then(|()| self.write("tracing_on", "1"));
+        started.inspect_err(|_| {
+            // The first error tells more.
+            let _ = self.write("current_tracer", "nop");
+        })
     }
 
-    /// What it has traced since it was started, and no tracer any more.
+    /// What it has traced since it was started, and no tracer any more, also if a step fails: one that runs on would
+    /// disturb the turns of others.
     ///
     /// # Errors
-    /// In words, with the file.
+    /// In words, with the file: the first one.
     pub(super) fn stop(&self) -> Result<String, String> {
-        self.write("tracing_on", "0")?;
+        let paused = self.write("tracing_on", "0");
         let path = self.folder.join("trace");
         // Names of threads may be anything.
         let text = fs::read(&path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         let text = text.map_err(|error| told(&path, &error));
-        self.write("current_tracer", "nop")?;
+        let ended = self.write("current_tracer", "nop");
         // Writing to it empties it.
-        self.write("trace", "")?;
-        text
+        let emptied = self.write("trace", "");
+        paused?;
+        let text = text?;
+        ended.and(emptied).map(|()| text)
     }
 
     fn write(&self, file: &str, value: &str) -> Result<(), String> {
@@ -149,6 +157,38 @@ mod tests {
         };
         let why = instance.start("no-such-tracer").unwrap_err();
         assert!(why.contains("current_tracer: "), "{why}");
+    }
+
+    /// Plain folders in the place of tracefs, in which a folder with the name of a file makes its writing fail.
+    fn with_a_broken(file: &str) -> (tempfile::TempDir, Instance) {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir(root.path().join("instances")).unwrap();
+        let instance = Instance::below(root.path()).unwrap();
+        fs::create_dir(instance.folder.join(file)).unwrap();
+        (root, instance)
+    }
+
+    fn tracer_of(instance: &Instance) -> String {
+        fs::read_to_string(instance.folder.join("current_tracer")).unwrap()
+    }
+
+    #[test]
+    fn a_failed_start_leaves_no_tracer() {
+        let (_root, instance) = with_a_broken("tracing_on");
+        let why = instance.start("osnoise").unwrap_err();
+        assert!(why.contains("tracing_on: "), "{why}");
+        assert_eq!(tracer_of(&instance), "nop");
+    }
+
+    #[test]
+    fn a_failed_stop_leaves_no_tracer_and_tells_the_first_error() {
+        for file in ["tracing_on", "trace"] {
+            let (_root, instance) = with_a_broken(file);
+            fs::write(instance.folder.join("current_tracer"), "osnoise").unwrap();
+            let why = instance.stop().unwrap_err();
+            assert!(why.contains(&format!("{file}: ")), "{why}");
+            assert_eq!(tracer_of(&instance), "nop");
+        }
     }
 
     #[test]

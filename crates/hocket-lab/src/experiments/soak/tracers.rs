@@ -8,6 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use super::hwlat;
 use super::instance::{Instance, TRACEFS};
 use super::tally::Tally;
 use crate::harness::{Check, Fault, Sample};
@@ -63,33 +64,35 @@ impl Tracer {
     pub(super) fn turn(self, instance: &Instance, length: Duration) -> Result<Vec<Sample>, Fault> {
         instance.start(self.name()).map_err(Fault)?;
         std::thread::sleep(length);
+        // While it runs, and it is stopped also if this fails.
+        let settings = hwlat::Settings::read(Path::new(TRACEFS));
         let text = instance.stop().map_err(Fault)?;
-        self.samples(&text, length)
-            .ok_or_else(|| Fault(format!("{} told nothing in {length:?}", self.name())))
+        match self {
+            Tracer::HwLat => Ok(settings.map_err(Fault)?.samples(lines(&text), length)),
+            Tracer::OsNoise | Tracer::TimerLat => self
+                .samples(&text)
+                .ok_or_else(|| Fault(format!("{} told nothing in {length:?}", self.name()))),
+        }
     }
 
-    fn samples(self, text: &str, length: Duration) -> Option<Vec<Sample>> {
+    /// Of those whose threads write something in any case.
+    fn samples(self, text: &str) -> Option<Vec<Sample>> {
         match self {
+            // Without a line, there was no gap above its threshold: `hwlat.rs`.
+            Tracer::HwLat => None,
             Tracer::OsNoise => Noise::sum(text).map(|noise| noise.samples()),
             Tracer::TimerLat => {
                 let late_ns: Vec<u64> = lines(text).filter_map(thread_latency_ns).collect();
-                let period_us = setting("osnoise/timerlat_period_us").unwrap_or(1_000);
+                let period_us =
+                    setting(Path::new(TRACEFS), "osnoise/timerlat_period_us").unwrap_or(1_000);
                 let watched_ns = late_ns.len() as u64 * period_us * 1_000;
                 (!late_ns.is_empty()).then(|| apart(&late_ns, watched_ns))
-            }
-            Tracer::HwLat => {
-                // Without a line, there was no gap above its threshold.
-                let gaps_ns: Vec<u64> = lines(text).filter_map(gap_ns).collect();
-                let width_us = setting("hwlat_detector/width").unwrap_or(500_000);
-                let window_us = setting("hwlat_detector/window").unwrap_or(1_000_000).max(1);
-                let watched_ns = length.as_nanos() as u64 / window_us * width_us;
-                Some(apart(&gaps_ns, watched_ns))
             }
         }
     }
 }
 
-/// Wake-ups or pauses of which none delays the next.
+/// Wake-ups of which none delays the next.
 fn apart(late_ns: &[u64], watched_ns: u64) -> Vec<Sample> {
     let mut tally = Tally::begin(false);
     for late_ns in late_ns {
@@ -99,12 +102,13 @@ fn apart(late_ns: &[u64], watched_ns: u64) -> Vec<Sample> {
     tally.watched_for(watched_ns).samples(None)
 }
 
-fn setting(file: &str) -> Option<u64> {
-    fs::read_to_string(Path::new(TRACEFS).join(file)).ok()?.trim().parse().ok()
+/// A number that the system has set.
+pub(super) fn setting(tracefs: &Path, file: &str) -> Option<u64> {
+    fs::read_to_string(tracefs.join(file)).ok()?.trim().parse().ok()
 }
 
 /// What stands behind the time of each line.
-fn lines(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn lines(text: &str) -> impl Iterator<Item = &str> {
     let told = text.lines().filter(|line| !line.starts_with('#'));
     told.filter_map(|line| line.split_once(": ").map(|(_, told)| told))
 }
@@ -114,15 +118,6 @@ fn thread_latency_ns(line: &str) -> Option<u64> {
     let mut words = line.split_whitespace().skip(1);
     let of_thread = words.next()? == "context" && words.next()? == "thread";
     words.nth(1).filter(|_| of_thread)?.parse().ok()
-}
-
-/// `#1     inner/outer(us):   11/12    ts:...`: the longest gap of a window, within and between two readings.
-fn gap_ns(line: &str) -> Option<u64> {
-    let (_, gaps) = line.split_once("inner/outer(us):")?;
-    let (inner, outer) = gaps.split_once('/')?;
-    let outer = outer.split_whitespace().next()?;
-    let us = |gap: &str| gap.trim().parse::<u64>().ok();
-    Some(us(inner)?.max(us(outer)?) * 1_000)
 }
 
 /// By whose fault, in the order of the tracer's columns.
@@ -230,31 +225,13 @@ mod tests {
     timerlat/7-1001    [007] ....1..   200.203446: <stack trace>
 ";
 
-    /// From the kernel's Documentation/trace/ftrace.rst.
-    const HWLAT: &str = "\
-# tracer: hwlat
-#
-# entries-in-buffer/entries-written: 13/13   #P:8
-#
-#                              _-----=> irqs-off
-#                             / _----=> need-resched
-#                            | / _---=> hardirq/softirq
-#                            || / _--=> preempt-depth
-#                            ||| /     delay
-#           TASK-PID   CPU#  ||||    TIMESTAMP  FUNCTION
-#              | |       |   ||||       |         |
-           <...>-1729  [001] d...   678.473449: #1     inner/outer(us):   11/12    ts:1581527483.343962693 count:6
-           <...>-3638  [003] d... 19501.283419: #6     inner/outer(us):    0/12    ts:1499801138.297435289 nmi-total:4 nmi-count:1
-           <...>-5820  [001] d... 354016.973699: #1       inner/outer(us): 2152/1933    ts:1578801212.559595228
-";
-
     fn value(samples: &[Sample], metric: &str) -> f64 {
         samples.iter().find(|it| it.metric == metric).unwrap_or_else(|| panic!("{metric}")).value
     }
 
     #[test]
     fn osnoise_says_how_much_and_by_whose_fault() {
-        let samples = Tracer::OsNoise.samples(OSNOISE, TRACED[0]).unwrap();
+        let samples = Tracer::OsNoise.samples(OSNOISE).unwrap();
         let of = |metric| value(&samples, metric);
         assert_eq!((of("watched"), of("longest")), (4.0, 202_000.0));
         assert!((of("noise") - 100.0 * 6_646.0 / 4e6).abs() < 1e-9);
@@ -264,34 +241,24 @@ mod tests {
 
     #[test]
     fn timerlat_is_a_histogram_of_its_threads() {
-        let samples = Tracer::TimerLat.samples(TIMERLAT, TRACED[0]).unwrap();
+        let samples = Tracer::TimerLat.samples(TIMERLAT).unwrap();
         let of = |metric| value(&samples, metric);
         assert_eq!((of("late-500us"), of("late-1ms"), of("late")), (1.0, 0.0, 1.0));
         assert_eq!(of("longest"), 859_978.0);
-        let period_us = setting("osnoise/timerlat_period_us").unwrap_or(1_000);
+        let period_us = setting(Path::new(TRACEFS), "osnoise/timerlat_period_us").unwrap_or(1_000);
         assert!((of("watched") - 3.0 * period_us as f64 / 1e6).abs() < 1e-9);
-    }
-
-    #[test]
-    fn hwlat_counts_the_longest_gap_of_each_window() {
-        let samples = Tracer::HwLat.samples(HWLAT, Duration::from_secs(4)).unwrap();
-        let of = |metric| value(&samples, metric);
-        assert_eq!((of("late-50us"), of("late-2ms"), of("late-5ms")), (1.0, 1.0, 0.0));
-        assert_eq!(of("longest"), 2_152_000.0);
-        let quiet = Tracer::HwLat.samples("# tracer: hwlat\n#\n", Duration::from_secs(4)).unwrap();
-        assert_eq!((value(&quiet, "late-50us"), value(&quiet, "longest")), (0.0, 0.0));
     }
 
     #[test]
     fn nothing_told_is_no_figure() {
         let empty = "# tracer: osnoise\n#\n";
-        assert_eq!(Tracer::OsNoise.samples(empty, TRACED[0]), None);
-        assert_eq!(Tracer::TimerLat.samples(empty, TRACED[0]), None);
+        assert_eq!(Tracer::OsNoise.samples(empty), None);
+        assert_eq!(Tracer::TimerLat.samples(empty), None);
         // Cut off in the middle, and of another tracer.
         for odd in ["x: 1000000 190 99.9", "x: 1 2 3 4 5 6 7 8", "no colon", "x: #1 context thread"]
         {
             assert_eq!(Noise::sum(odd), None, "{odd}");
-            assert_eq!(Tracer::TimerLat.samples(odd, TRACED[0]), None, "{odd}");
+            assert_eq!(Tracer::TimerLat.samples(odd), None, "{odd}");
         }
     }
 
