@@ -9,7 +9,7 @@ use common::{
 use hocket_dsp::effects::correlation::Correlation;
 use hocket_dsp::effects::freeverb;
 use hocket_dsp::segment::Segmented;
-use hocket_dsp::{Coefficients, Shape, kinds};
+use hocket_dsp::{Coefficients, Shape, TimedChange, kinds};
 
 // ---- Tremolo ----
 
@@ -65,6 +65,50 @@ fn a_tremolo_goes_on_at_its_phase_when_its_rate_changes() {
         let cycles = 0.375 + (frame - 9_000) as f64 * 5.0 / 48_000.0;
         let error = f64::from(*sample) - tremolo_wave(1.0, cycles, 1.0);
         assert!(error.abs() < 2e-6, "frame {frame}: {error}");
+    }
+}
+
+/// The largest step between two frames of a square at full depth, while parameters change.
+fn largest_step(settings: &[(&str, f32)], events: &[TimedChange]) -> f32 {
+    let input = Stereo::mono(vec![1.0; 24_000]);
+    let settings = [&[("depth", 1.0), ("shape", 2.0)], settings].concat();
+    let out = run_with(&mut *build("tremolo", 48_000, &settings), &input, None, &[64], events);
+    let steps = |row: &[f32]| row.windows(2).fold(0.0f32, |most, w| most.max((w[1] - w[0]).abs()));
+    out.rows().into_iter().map(|row| steps(row)).fold(0.0, f32::max)
+}
+
+#[test]
+fn no_change_makes_the_edge_of_a_square_steeper() {
+    let ordinary = largest_step(&[("rate_hz", 5.0)], &[]);
+    // 5 ms are 240 frames, and the curve is one and a half times as steep as a line.
+    assert!((ordinary - 1.5 / 240.0).abs() < 1e-4, "{ordinary}");
+    // The edge of 5 Hz is around frame 2400, that of 20 Hz around 600.
+    for (from, to, edge) in [(5.0, 0.05, 2_400), (5.0, 20.0, 2_400), (20.0, 0.05, 600)] {
+        for frame in (edge - 150..edge + 150).step_by(10) {
+            let events = [event(frame, index("tremolo", "rate_hz"), to)];
+            let step = largest_step(&[("rate_hz", from)], &events);
+            assert!(step <= 1.02 * ordinary, "{from} to {to} Hz at {frame}: {step}");
+            let back = event(frame + 30, index("tremolo", "rate_hz"), from);
+            let step = largest_step(&[("rate_hz", from)], &[events[0], back]);
+            assert!(step <= 1.02 * ordinary, "{from} to {to} Hz at {frame} and back: {step}");
+        }
+    }
+    let turned = largest_step(&[], &[event(2_000, index("tremolo", "spread_deg"), 180.0)]);
+    assert!(turned <= 1.02 * ordinary, "{turned}");
+}
+
+#[test]
+fn the_shapes_of_a_tremolo_are_one_together_however_often_they_change() {
+    // At its top every shape is 1, and this one stays at its top.
+    let settings = [("rate_hz", 0.05), ("depth", 1.0)];
+    let input = Stereo::mono(vec![1.0; 6_000]);
+    let shape = |frame, value| event(frame, index("tremolo", "shape"), value);
+    let events =
+        [shape(100, 1.0), shape(500, 2.0), shape(900, 0.0), shape(901, 1.0), shape(5_000, 0.0)];
+    let out = run_with(&mut *build("tremolo", 48_000, &settings), &input, None, &[64], &events);
+    for (frame, sample) in out.left.iter().enumerate() {
+        let triangle = tremolo_wave(1.0, frame as f64 * 0.05 / 48_000.0, 1.0) as f32;
+        assert!((triangle - 1e-5..=1.0 + 1e-6).contains(sample), "frame {frame}: {sample}");
     }
 }
 
