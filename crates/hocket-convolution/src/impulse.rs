@@ -92,6 +92,22 @@ impl Impulse {
         })
     }
 
+    /// Whether a response can have so many channels.
+    ///
+    /// # Errors
+    /// Which it can have.
+    pub fn check_channels(channels: usize) -> Result<(), ImpulseError> {
+        sides(channels).map(drop)
+    }
+
+    /// The memory of a response, [`Impulse::memory_bytes`], at most.
+    pub fn most_memory_bytes(frames: usize, channels: usize) -> u64 {
+        let stages = [(SMALL, SMALL..2 * LARGE), (LARGE, 2 * LARGE..frames)];
+        let bins = |(length, range)| parts_of(range, length, frames) * (length + 1);
+        let bins: usize = stages.into_iter().map(bins).sum();
+        (channels * bins) as u64 * Spectra::BIN_BYTES
+    }
+
     /// The response that changes nothing.
     pub fn unit() -> Impulse {
         let paths = [0, 1].map(|side| Path { from: side, to: side, head: part(&[1.0], 0, SMALL) });
@@ -134,8 +150,7 @@ impl Parts {
         range: std::ops::Range<usize>,
     ) -> Option<Arc<Parts>> {
         let frames = rows.iter().map(|row| row.len()).max().unwrap_or(0);
-        let end = range.end.min(frames);
-        let count = end.saturating_sub(range.start).div_ceil(length);
+        let count = parts_of(range.clone(), length, frames);
         if count == 0 {
             return None;
         }
@@ -161,6 +176,11 @@ impl Parts {
         let transforms = 4.0 * self.fourier.flops();
         (products * PRODUCT_FLOPS + transforms) / self.length as f64
     }
+}
+
+/// How many parts the frames of `range` are, of a response of `frames`.
+fn parts_of(range: std::ops::Range<usize>, length: usize, frames: usize) -> usize {
+    range.end.min(frames).saturating_sub(range.start).div_ceil(length)
 }
 
 /// From which side to which side which row plays.

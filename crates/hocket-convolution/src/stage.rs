@@ -23,6 +23,9 @@ pub(crate) struct Stage {
     filled: usize,
     /// Row of the ring with the newest spectrum.
     newest: usize,
+    /// Rows of the ring that hold what came in since the last reset, or zeros. The others count as zeros: a reset need not
+    /// write tens of megabytes in the middle of a block.
+    valid: usize,
     sides: [Side; 2],
     scratch: Scratch,
 }
@@ -57,6 +60,8 @@ impl Stage {
             step: 0,
             filled: 0,
             newest: 0,
+            // Zeros, which cost what other rows cost: so a try tells what blocks will cost.
+            valid: parts.count,
             sides: [side(), side()],
             scratch: parts.fourier.scratch(),
         }
@@ -112,6 +117,7 @@ impl Stage {
 
     fn transform(&mut self) {
         self.newest = (self.newest + 1) % self.parts.count;
+        self.valid = self.parts.count.min(self.valid + 1);
         let Stage { parts, sides, scratch, newest, .. } = self;
         for side in sides {
             parts.fourier.forward(&side.taken, side.ring.row_mut(*newest), scratch);
@@ -130,7 +136,8 @@ impl Stage {
                 (share(step - 1), share(step))
             }
         };
-        for part in from..to {
+        // A row of zeros would add zeros, which change no bit of a sum that began with zeros.
+        for part in from..to.min(self.valid) {
             let row = (self.newest + count - part) % count;
             for (source, target, first) in &self.parts.paths {
                 let spectrum = self.parts.spectra.row(first + part);
@@ -146,14 +153,59 @@ impl Stage {
         }
     }
 
+    /// Cost: that of a few parts, however long the response is.
     pub(crate) fn reset(&mut self) {
         for side in &mut self.sides {
             for row in [&mut side.window, &mut side.taken, &mut side.out] {
                 rows::fill(row, 0.0);
             }
-            side.ring.clear();
             side.sum.clear();
         }
-        (self.step, self.filled, self.newest) = (0, 0, 0);
+        (self.step, self.filled, self.newest, self.valid) = (0, 0, 0, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::impulse::{Impulse, LARGE, SMALL};
+
+    fn row(frames: usize, factor: f32) -> Vec<f32> {
+        (0..frames).map(|n| ((n * n % 10_007) as f32 * factor).sin() * 0.1).collect()
+    }
+
+    /// What a stage makes of a sound, as bits.
+    fn made(stage: &mut Stage, sound: &[f32]) -> Vec<u32> {
+        let mut out = [vec![0.0; sound.len()], vec![0.0; sound.len()]];
+        for at in (0..sound.len()).step_by(SMALL) {
+            let [left, right] = &mut out;
+            let (left, right) = (&mut left[at..at + SMALL], &mut right[at..at + SMALL]);
+            stage.pass([&sound[at..at + SMALL]; 2], [left, right]);
+            stage.advance();
+        }
+        out.iter().flatten().map(|sample| sample.to_bits()).collect()
+    }
+
+    #[test]
+    fn a_reset_leaves_the_ring_as_it_is_and_nothing_reads_it() {
+        let impulse = Impulse::new(&[row(9000, 0.3), row(9000, 0.7)]).unwrap();
+        let sound = row(20 * LARGE, 0.9);
+        for (parts, steps) in [(&impulse.small, 1), (&impulse.large, LARGE / SMALL)] {
+            let parts = parts.as_ref().unwrap();
+            let fresh = made(&mut Stage::new(parts, steps), &sound);
+            for before in [0, SMALL, 3 * LARGE + SMALL, 20 * LARGE] {
+                let mut stage = Stage::new(parts, steps);
+                made(&mut stage, &sound[..before]);
+                for (side, row) in
+                    (0..2).flat_map(|side| (0..parts.count).map(move |row| (side, row)))
+                {
+                    stage.sides[side].ring.row_mut(row).re.fill(f32::NAN);
+                }
+                stage.reset();
+                let rows = (0..parts.count).map(|row| stage.sides[0].ring.row(row));
+                assert!(rows.flat_map(|row| row.re).all(|bin| bin.is_nan()), "{before}");
+                assert!(made(&mut stage, &sound) == fresh, "{before}");
+            }
+        }
     }
 }

@@ -53,7 +53,7 @@ proptest! {
 fn reset_equals_fresh() {
     let impulse = impulse(&[response(7000, 9)]);
     let fresh = run(&mut *build(&impulse, &[]), &input(), &[64], &[]);
-    for used_frames in [1, 700, 5001] {
+    for used_frames in [1, 700, 5001, 12_000] {
         for bad in [0.25, f32::NAN, f32::INFINITY] {
             let mut used = build(&impulse, &[]);
             let mut before = [noise(used_frames, 5), noise(used_frames, 6)];
@@ -110,6 +110,17 @@ fn longer_responses_cost_more_but_not_in_proportion() {
 }
 
 #[test]
+fn memory_is_known_before_it_is_taken() {
+    for frames in [1, 64, 65, 2048, 2049, 9000] {
+        for channels in [1, 2, 4] {
+            let impulse = Impulse::new(&vec![vec![0.5; frames]; channels]).unwrap();
+            let most = Impulse::most_memory_bytes(frames, channels);
+            assert_eq!(impulse.memory_bytes(), most, "{frames} frames, {channels} channels");
+        }
+    }
+}
+
+#[test]
 fn what_is_no_response_is_refused() {
     for (rows, words) in [
         (vec![], "has 1, 2 or 4 channels, and this has 0"),
@@ -122,6 +133,10 @@ fn what_is_no_response_is_refused() {
         let refused = Impulse::new(&rows).unwrap_err();
         assert!(refused.cause.contains(words), "{refused}");
         assert!(!refused.remedy.is_empty());
+    }
+    for channels in 0..6 {
+        let is_fine = Impulse::check_channels(channels).is_ok();
+        assert_eq!(is_fine, [1, 2, 4].contains(&channels), "{channels}");
     }
     // Silence at the end costs nothing.
     let trailing = Impulse::new(&[[vec![0.5; 10], vec![0.0; 1000]].concat()]).unwrap();
