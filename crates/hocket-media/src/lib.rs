@@ -1,8 +1,8 @@
 //! Audio files: decode, resample, encode, measure, draw.
 //!
 //! [`decode`] turns any audio file into planar `f32` rows, and [`StreamDecoder`] does so piece by
-//! piece. [`probe`] only reads the header, [`examine`] all of the file, of which it keeps nothing.
-//! [`resample`] converts rows to the engine's rate,
+//! piece. [`decode_within`] refuses what is too long before it fills the memory. [`probe`] only reads the header,
+//! [`examine`] all of the file, of which it keeps nothing. [`resample`] converts rows to the engine's rate,
 //! [`AudioWriter`] writes what was rendered, [`LevelMeter`] says how loud it is, and [`Preview`] computes the waveform overview of a file
 //! piece by piece. [`WavLayout`] and [`FlacEncoder`] make the bytes of files that grow while they are
 //! recorded.
@@ -31,7 +31,8 @@ mod overview;
 pub use audio::{Audio, AudioFacts};
 pub use bytes::ReadAt;
 pub use decode::{
-    MAX_CHANNELS, MAX_SAMPLE_RATE_HZ, MAX_SAMPLES, MIN_SAMPLE_RATE_HZ, decode, examine, probe,
+    MAX_CHANNELS, MAX_SAMPLE_RATE_HZ, MAX_SAMPLES, MIN_SAMPLE_RATE_HZ, decode, decode_within,
+    examine, probe,
 };
 pub use decode::{SeekCost, StreamDecoder, StreamInfo};
 pub use dither::Dither;

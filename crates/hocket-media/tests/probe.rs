@@ -4,7 +4,7 @@ mod common;
 
 use std::path::{Path, PathBuf};
 
-use hocket_media::{AudioFacts, decode, probe};
+use hocket_media::{AudioFacts, MediaError, decode, decode_within, probe};
 
 fn example(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sessions/audio").join(name)
@@ -38,6 +38,21 @@ fn the_facts_of_the_example_audio_are_those_of_the_decoder() {
             frames: Some(audio.frames() as u64),
         };
         assert_eq!(probe(&path).unwrap(), facts, "{}", path.display());
+    }
+}
+
+#[test]
+fn a_limit_is_exact_and_refuses_what_is_longer() {
+    for name in ["drum_snare_hard.flac", "29800__stomachache__3.wav"] {
+        let path = example(name);
+        let audio = decode(&path).unwrap();
+        let samples = audio.frames() * audio.channels.len();
+        assert_eq!(decode_within(&path, samples).unwrap(), audio);
+        for limit in [0, 1, samples - 1] {
+            let refused = decode_within(&path, limit).unwrap_err();
+            let is_too_large = matches!(refused, MediaError::TooLarge { limit_samples, .. } if limit_samples == limit);
+            assert!(is_too_large, "{name}, {limit}: {refused}");
+        }
     }
 }
 

@@ -14,20 +14,24 @@ use symphonia::core::units::TimeBase;
 
 use super::mp4::{Edits, Heard};
 use super::sink::Sink;
-use super::{MAX_SAMPLE_RATE_HZ, MAX_SAMPLES, MIN_SAMPLE_RATE_HZ, Source, sniff};
+use super::{MAX_SAMPLE_RATE_HZ, MIN_SAMPLE_RATE_HZ, Source, sniff};
 use crate::bytes::Reader;
 use crate::{Audio, AudioFacts, MediaError};
 
 /// A stream that fails this often in a row has ended, whatever it says.
 const MAX_FAILURES_IN_A_ROW: u32 = 4_096;
 
-/// Decodes the first audio stream of the file. Symphonia is memory-safe but may still panic on
+/// Decodes the first audio stream of the file, up to so many samples. Symphonia is memory-safe but may still panic on
 /// input its authors did not foresee; such a panic ends here as an error.
-pub(super) fn decode(mut source: Source, format: String) -> Result<Audio, MediaError> {
+pub(super) fn decode(
+    mut source: Source,
+    format: String,
+    limit_samples: usize,
+) -> Result<Audio, MediaError> {
     let edits = if format == sniff::MP4 { Edits::read(&mut source) } else { Edits::default() };
     with_stream(source, format, |stream| {
         let heard = edits.heard(stream.track.id, stream.sink.sample_rate_hz);
-        stream.decode(heard)
+        stream.decode(heard, limit_samples)
     })
 }
 
@@ -100,10 +104,9 @@ impl Stream {
     }
 
     /// All of it, or the part that is `heard`.
-    fn decode(mut self, heard: Option<Heard>) -> Result<Audio, MediaError> {
+    fn decode(mut self, heard: Option<Heard>, limit_samples: usize) -> Result<Audio, MediaError> {
         while self.step() {
-            if self.sink.samples() > MAX_SAMPLES {
-                let limit_samples = MAX_SAMPLES;
+            if self.sink.samples() > limit_samples {
                 return Err(MediaError::TooLarge { path: self.path, limit_samples });
             }
         }

@@ -62,11 +62,22 @@ pub const MAX_SAMPLE_RATE_HZ: u32 = 1_536_000;
 /// # Errors
 /// One [`MediaError`] with path, cause and remedy; this never panics.
 pub fn decode(path: &Path) -> Result<Audio, MediaError> {
+    decode_within(path, MAX_SAMPLES)
+}
+
+/// As [`decode`], of a file that holds at most `limit_samples` samples, and no more than [`MAX_SAMPLES`].
+///
+/// Memory: never more than these samples, and a block of a compressed file. What an encoder adds at both ends counts, too.
+///
+/// # Errors
+/// As [`decode`]; [`MediaError::TooLarge`] of a file that holds more.
+pub fn decode_within(path: &Path, limit_samples: usize) -> Result<Audio, MediaError> {
+    let limit = limit_samples.min(MAX_SAMPLES);
     let mut source = Source::open(path)?;
     match source.any_header()? {
-        Header::Pcm(layout) => pcm::decode(&mut source, &layout),
+        Header::Pcm(layout) => pcm::decode(&mut source, &layout, limit),
         Header::Compressed(format) => {
-            let mut audio = compressed::decode(source, format)?;
+            let mut audio = compressed::decode(source, format, limit)?;
             audio.silence_not_finite();
             Ok(audio)
         }

@@ -1,16 +1,20 @@
 //! Uncompressed samples to `f32`.
 
+use super::Source;
 use super::header::{Coding, PcmLayout};
-use super::{MAX_SAMPLES, Source};
 use crate::{Audio, MediaError};
 
 /// About how many bytes are read at a time.
 const CHUNK_BYTES: usize = 1 << 18;
 
-/// Decodes everything that `layout` describes.
-pub(super) fn decode(source: &mut Source, layout: &PcmLayout) -> Result<Audio, MediaError> {
-    if layout.data_len / layout.bytes_per_sample as u64 > MAX_SAMPLES as u64 {
-        return Err(MediaError::TooLarge { path: source.path.into(), limit_samples: MAX_SAMPLES });
+/// Decodes everything that `layout` describes, unless it is more than so many samples.
+pub(super) fn decode(
+    source: &mut Source,
+    layout: &PcmLayout,
+    limit_samples: usize,
+) -> Result<Audio, MediaError> {
+    if layout.data_len / layout.bytes_per_sample as u64 > limit_samples as u64 {
+        return Err(MediaError::TooLarge { path: source.path.into(), limit_samples });
     }
     let (decoder, warnings) = frame_decoder(source, layout)?;
     let frames = layout.data_len as usize / (layout.channels * layout.bytes_per_sample);
