@@ -34,9 +34,10 @@ impl StereoMut<'_> {
 }
 
 impl<'a> StereoRef<'a> {
-    /// The frames from `start` up to but not including `end`, both within the rows.
+    /// The frames from `start` up to but not including `end`, both within the rows. An empty right row stays empty.
     pub fn part(&self, start: usize, end: usize) -> StereoRef<'a> {
-        StereoRef { left: &self.left[start..end], right: &self.right[start..end] }
+        let right = if self.right.is_empty() { 0..0 } else { start..end };
+        StereoRef { left: &self.left[start..end], right: &self.right[right] }
     }
 }
 

@@ -69,26 +69,20 @@ impl Fixed {
     /// how many events found no room.
     pub fn exchange(&mut self, block: &mut Block<'_>, (at, end): (usize, usize)) -> u64 {
         let (from, to) = (self.filled, self.filled + end - at);
-        let lost = self.hear(block, (at, end));
+        let lost = self.wait(block, (at, end));
         let key = block.side_chain.map(|key| key.part(at, end));
         self.has_key |= key.is_some();
-        let silence = StereoRef { left: &[], right: &[] };
-        let StereoRef { left, right } = key.unwrap_or(silence);
-        for (row, key) in self.key.iter_mut().zip([left, right]) {
-            match key.is_empty() {
-                true => mix::clear(&mut row[from..to]),
-                false => rows::copy(&mut row[from..to], key),
-            }
+        match key {
+            Some(key) => hear(&mut self.key, (from, to), key),
+            None => self.key.iter_mut().for_each(|row| mix::clear(&mut row[from..to])),
         }
-        let main = block.main.part(at, end);
-        let waiting = self.main.iter_mut().zip(&self.ready);
-        for ((coming, ready), row) in waiting.zip([main.left, main.right]) {
+        let StereoMut { left, right } = block.main.part(at, end);
+        hear(&mut self.main, (from, to), StereoRef { left, right });
+        for (row, ready) in [left, right].into_iter().zip(&self.ready) {
             // A mono node has no right row.
-            if row.is_empty() {
-                continue;
+            if !row.is_empty() {
+                rows::copy(row, &ready[from..to]);
             }
-            rows::copy(&mut coming[from..to], row);
-            rows::copy(row, &ready[from..to]);
         }
         let extra = self.ready_extra.chunks(self.length).map(|row| &row[from..to]);
         put(&mut block.more, (at, end), extra);
@@ -96,7 +90,8 @@ impl Fixed {
         lost
     }
 
-    fn hear(&mut self, block: &Block<'_>, (at, end): (usize, usize)) -> u64 {
+    /// Has the events of these frames wait. Returns how many found no room.
+    fn wait(&mut self, block: &Block<'_>, (at, end): (usize, usize)) -> u64 {
         let mut lost = 0;
         let here = |event: &&Event| (at..end).contains(&(event.frame as usize));
         for event in block.received().iter().filter(here) {
@@ -148,5 +143,15 @@ impl Fixed {
         mix::clear(&mut self.ready_extra);
         self.events.advance(u32::MAX);
         (self.filled, self.has_key, self.song) = (0, false, None);
+    }
+}
+
+/// Has sound wait. Both sides of a mono row are that row: a run has two, whatever came in, and the rows hold what the plug-in
+/// made of them a run ago.
+fn hear(waiting: &mut [Vec<f32>; 2], (from, to): (usize, usize), sound: StereoRef<'_>) {
+    let StereoRef { left, right } = sound;
+    let right = if right.is_empty() { left } else { right };
+    for (waiting, row) in waiting.iter_mut().zip([left, right]) {
+        rows::copy(&mut waiting[from..to], row);
     }
 }

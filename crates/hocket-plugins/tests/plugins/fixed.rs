@@ -10,6 +10,8 @@ use crate::common::{Stereo, bits, compiled, noise};
 
 const FIXED: &str = "urn:hocket:test:fixed";
 const POWER: &str = "urn:hocket:test:power";
+/// Crosses its two channels.
+const WIDE: &str = "urn:hocket:test:wide";
 /// Frames of a run, and so the latency.
 const RUN: usize = 256;
 const FRAMES: usize = 3_000;
@@ -73,7 +75,7 @@ fn expected(row: &[f32], key: &[f32]) -> Vec<f32> {
 fn runs_have_one_length_and_one_run_of_latency_whatever_the_blocks() {
     let test = "runs_have_one_length_and_one_run_of_latency_whatever_the_blocks";
     let Some((_folder, bundle)) = bundle(test) else { return };
-    assert_eq!(plugins(&bundle).unwrap(), [FIXED, POWER]);
+    assert_eq!(plugins(&bundle).unwrap(), [FIXED, POWER, WIDE]);
     let (sound, key) = (noise(FRAMES), noise(FRAMES)[1].clone());
     let expected = [expected(&sound[0], &key), expected(&sound[1], &key)];
     for uri in [FIXED, POWER] {
@@ -85,6 +87,42 @@ fn runs_have_one_length_and_one_run_of_latency_whatever_the_blocks() {
             assert_eq!(processor.latency_frames(), RUN as u32);
             let made = played(&mut *processor, &sound, &key, lengths);
             assert_eq!(bits(&made), bits(&expected), "{uri}, blocks of {lengths:?}");
+        }
+    }
+}
+
+/// What a processor makes of a mono sound and a mono key, in blocks of these lengths in turn.
+fn played_mono(
+    processor: &mut dyn Processor,
+    sound: &[f32],
+    key: &[f32],
+    lengths: &[usize],
+) -> Vec<f32> {
+    let mut out = sound.to_vec();
+    let (mut at, mut turn) = (0, 0);
+    while at < FRAMES {
+        let end = FRAMES.min(at + lengths[turn % lengths.len()]);
+        let mut block = Block::new(StereoMut { left: &mut out[at..end], right: &mut [] });
+        block.side_chain = Some(StereoRef { left: &key[at..end], right: &[] });
+        processor.process(&mut block);
+        (at, turn) = (end, turn + 1);
+    }
+    out
+}
+
+#[test]
+fn both_sides_of_a_mono_node_are_its_one_row() {
+    let Some((_folder, bundle)) = bundle("both_sides_of_a_mono_node_are_its_one_row") else {
+        return;
+    };
+    let [sound, key] = noise(FRAMES);
+    let sums = sound.iter().zip(&key).map(|(sample, key)| sample + key);
+    let expected: Vec<f32> = std::iter::repeat_n(0.0, RUN).chain(sums).take(FRAMES).collect();
+    for uri in [FIXED, WIDE] {
+        for lengths in [&[256][..], &[64], &[100, 1, 333]] {
+            let mut processor = build(&bundle, uri, &[], 48_000, None).unwrap();
+            let made = played_mono(&mut *processor, &sound, &key, lengths);
+            assert!(made == expected, "{uri}, blocks of {lengths:?}");
         }
     }
 }

@@ -1,7 +1,7 @@
 /* An LV2 plug-in for the tests that runs in blocks of one length alone, and ends the program in any other.
  *
  * Its output is its input times a gain, plus its side chain. A note adds 1 at its frame. The length is the one that all three
- * options say. Structs as in the headers of LV2, which a machine need not have. */
+ * options say. The wide one has two channels, which it crosses, and adds its side chain to both. Structs as in the headers of LV2, which a machine need not have. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ typedef struct { uint32_t size, type; } Atom;
 typedef struct { int64_t frame; Atom body; } Event;
 
 typedef struct {
-  float *ports[4];
+  float *ports[5];
   const uint8_t *notes;
   uint32_t midi, length;
 } Plugin;
@@ -55,12 +55,15 @@ static void connect(void *h, uint32_t port, void *data) {
   else p->notes = data;
 }
 
+static void check(const Plugin *p, uint32_t frames) {
+  if (frames == p->length) return;
+  fprintf(stderr, "the test plug-in: a run of %u frames\n", frames);
+  abort();
+}
+
 static void run(void *h, uint32_t frames) {
   Plugin *p = h;
-  if (frames != p->length) {
-    fprintf(stderr, "the test plug-in: a run of %u frames\n", frames);
-    abort();
-  }
+  check(p, frames);
   for (uint32_t i = 0; i < frames; i++) {
     /* Rounded twice on every machine. */
     volatile float product = p->ports[0][i] * *p->ports[3];
@@ -72,6 +75,19 @@ static void run(void *h, uint32_t frames) {
     const Event *event = (const Event *)at;
     if (event->body.type == p->midi) p->ports[2][event->frame] += 1;
     at += 16 + ((event->body.size + 7) & ~7u);
+  }
+}
+
+static void connect_wide(void *h, uint32_t port, void *data) {
+  ((Plugin *)h)->ports[port] = data;
+}
+
+static void run_wide(void *h, uint32_t frames) {
+  Plugin *p = h;
+  check(p, frames);
+  for (uint32_t i = 0; i < frames; i++) {
+    p->ports[3][i] = p->ports[1][i] + p->ports[2][i];
+    p->ports[4][i] = p->ports[0][i] + p->ports[2][i];
   }
 }
 
@@ -92,6 +108,7 @@ const Descriptor *lv2_descriptor(uint32_t index) {
   static const Descriptor all[] = {
     { "urn:hocket:test:fixed", instantiate, connect, NULL, run, NULL, cleanup, NULL },
     { "urn:hocket:test:power", instantiate, connect, NULL, run, NULL, cleanup, NULL },
+    { "urn:hocket:test:wide", instantiate, connect_wide, NULL, run_wide, NULL, cleanup, NULL },
   };
-  return index < 2 ? &all[index] : NULL;
+  return index < 3 ? &all[index] : NULL;
 }
