@@ -217,9 +217,13 @@ fn what_the_system_had_is_recovered_and_a_whole_file_is_left_alone() {
     assert!(recover(&path).is_err(), "it is being recorded");
     // As the end of the process would leave it, with a message of which only a part is there, and with the zeros that a power
     // cut may leave.
-    for (name, rest) in
-        [("killed.mid", &[][..]), ("part.mid", &[5, 0x90][..]), ("cut.mid", &[0; 40][..])]
-    {
+    for (name, rest) in [
+        ("killed.mid", &[][..]),
+        ("part.mid", &[5, 0x90][..]),
+        ("time.mid", &[0x85][..]),
+        ("sysex.mid", &[5, 0xf0, 20, 1, 2, 3][..]),
+        ("cut.mid", &[0; 40][..]),
+    ] {
         let copy = folder.path().join(name);
         let bytes = [&std::fs::read(&path).unwrap()[..], rest].concat();
         std::fs::write(&copy, bytes).unwrap();
@@ -245,6 +249,172 @@ fn what_the_system_had_is_recovered_and_a_whole_file_is_left_alone() {
     std::fs::write(&other, &bytes).unwrap();
     let refused = recover(&other).unwrap_err().to_string();
     assert!(refused.contains("no take of Hocket"), "{refused}");
+}
+
+/// What `recover` finds of a file with these bytes, which it leaves as they are.
+fn left(path: &Path, bytes: &[u8]) -> Recovery {
+    std::fs::write(path, bytes).unwrap();
+    let found = recover(path).unwrap();
+    assert_eq!(std::fs::read(path).unwrap(), bytes, "{found}");
+    found
+}
+
+/// Whether it is left alone, and says so.
+fn is_left(path: &Path, bytes: &[u8], why: &str) {
+    let found = left(path, bytes);
+    assert!(matches!(found, Recovery::LeftAlone { .. }), "{found}");
+    assert!(found.to_string().contains(why), "{found}");
+}
+
+#[test]
+fn a_chord_that_a_sync_states_ends_after_a_kill() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("take.mid");
+    let sync_every = Duration::from_millis(1);
+    let recorder = Recorder::start(RecorderSettings { sync_every, ..RecorderSettings::default() });
+    let (mut input, take) =
+        recorder.begin_events(&EventTakeSettings::new(&path, "keys", RATE_HZ)).unwrap();
+    let chord =
+        [(0, midi(&[0x90, 60, 100])), (0, midi(&[0x93, 64, 100])), (5, midi(&[0xb0, 64, 127]))];
+    input.write(&buffer(&chord), 0..64, 0);
+    let copy = folder.path().join("killed.mid");
+    let begun = std::time::Instant::now();
+    // A reader finds them after the last step of the sync; nothing is written after it.
+    while {
+        std::fs::copy(&path, &copy).unwrap();
+        read(&copy).messages.len() < 3
+    } {
+        assert!(begun.elapsed() < LONG, "nothing is stated");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let synced = std::fs::read(&copy).unwrap();
+    let expected: [&[u8]; 6] = [
+        &[0x90, 60, 100],
+        &[0x93, 64, 100],
+        &[0xb0, 64, 127],
+        &[0x80, 60, 64],
+        &[0xb0, 64, 0],
+        &[0x83, 64, 64],
+    ];
+    for rest in [&[][..], &[0; 9][..], &[5, 0x80][..]] {
+        std::fs::write(&copy, [&synced[..], rest].concat()).unwrap();
+        assert_eq!(recover(&copy).unwrap(), Recovery::RepairedEvents { stated: 3, events: 6 });
+        let bytes: Vec<Vec<u8>> = read(&copy).messages.into_iter().map(|it| it.1).collect();
+        assert_eq!(bytes, expected, "{rest:?}");
+        assert_eq!(recover(&copy).unwrap(), Recovery::IntactEvents { events: 6 });
+    }
+    end(input, take);
+}
+
+/// A whole take with some notes; where its track of events begins.
+fn whole_take(path: &Path) -> (Vec<u8>, usize) {
+    let (mut input, take) = recorder_begin(&EventTakeSettings::new(path, "keys", RATE_HZ));
+    for key in [60, 62, 64] {
+        let events = buffer(&[(0, midi(&[0x90, key, 100])), (9, midi(&[0x90, key, 0]))]);
+        input.write(&events, 0..64, i64::from(key - 60) * 64);
+    }
+    end(input, take);
+    let bytes = std::fs::read(path).unwrap();
+    let tracks = bytes.windows(4).enumerate().filter(|(_, name)| name == b"MTrk");
+    let begin = tracks.last().unwrap().0 + 8;
+    (bytes, begin)
+}
+
+/// The same events as other programs save them: a status byte only where it is another one. Readers find the same.
+fn with_running_status(bytes: &[u8], begin: usize) -> Vec<u8> {
+    let file = Smf::parse(bytes).unwrap();
+    let mut saved = Vec::new();
+    file.write(&mut saved).unwrap();
+    assert!(saved.len() < bytes.len() && saved[..begin - 4] == bytes[..begin - 4]);
+    saved
+}
+
+#[test]
+fn what_another_program_has_saved_stays_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let (bytes, begin) = whole_take(&folder.path().join("take.mid"));
+    let other = folder.path().join("other.mid");
+    let whole = Recovery::IntactEvents { events: 6 };
+    assert_eq!(left(&other, &bytes), whole);
+    let saved = with_running_status(&bytes, begin);
+    assert_eq!(left(&other, &saved), whole);
+    // A track more, with and without its number in the header; another chunk.
+    let track = b"MTrk\x00\x00\x00\x04\x00\xff\x2f\x00";
+    for two in [&bytes, &saved] {
+        let three = [&two[..], track].concat();
+        is_left(&other, &three, "follows");
+        is_left(&other, &[&two[..], b"XFIH\x00\x00\x00\x01\x05"].concat(), "follows");
+        let mut counted = three;
+        counted[11] = 3;
+        is_left(&other, &counted, "another program has saved it");
+    }
+    // Saved with the last note on, which ends nowhere.
+    let mut hangs = saved.clone();
+    let velocity = saved.len() - 5;
+    assert_eq!(hangs[velocity], 0, "of the last note off, before the end");
+    hangs[velocity] = 100;
+    is_left(&other, &hangs, "do not end");
+    // A byte of the track that is damaged, before whole events and their end.
+    let status = bytes[begin..].windows(2).position(|it| it == [0x90, 62]).unwrap() + begin;
+    let mut damaged = bytes.clone();
+    damaged[status] = 0xf5;
+    is_left(&other, &damaged, "begins no event");
+    // The track ends behind its last event, and not with an End of Track.
+    let mut endless = bytes.clone();
+    let kind = bytes.len() - 2;
+    endless[kind] = 0x7f;
+    assert!(matches!(left(&other, &endless), Recovery::LeftAlone { .. }));
+}
+
+#[test]
+fn a_take_whose_file_is_gone_or_replaced_has_failed() {
+    for replaced in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("take.mid");
+        let (mut input, take) = recorder_begin(&EventTakeSettings::new(&path, "keys", RATE_HZ));
+        input.write(&buffer(&[(0, midi(&[0x90, 60, 100]))]), 0..64, 0);
+        std::fs::rename(&path, folder.path().join("elsewhere.mid")).unwrap();
+        if replaced {
+            std::fs::write(&path, "another one").unwrap();
+        }
+        drop(input);
+        let error = take.finish(LONG).unwrap().error.expect("it has no file").to_string();
+        assert!(error.contains("removed, renamed or replaced"), "{error}");
+    }
+}
+
+#[test]
+fn an_end_by_an_id_ends_that_note_and_a_reset_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("take.mid");
+    let (mut input, take) = recorder_begin(&EventTakeSettings::new(&path, "ids", RATE_HZ));
+    let on = |id, channel, key| EventKind::Note(Note::on(id, channel, key, 1.0));
+    let off = |id| EventKind::Note(Note::off(id, -1, -1, 0.0));
+    let events = buffer(&[
+        (0, on(7, 0, 60)),
+        (0, on(8, 0, 64)),
+        (0, on(9, 1, 60)),
+        (0, midi(&[0xb2, 64, 127])),
+        (10, off(7)),
+        (11, off(7)),
+        (12, EventKind::Note(Note::off(9, 1, -1, 0.0))),
+        (20, midi(&[0xff])),
+        (21, off(8)),
+    ]);
+    input.write(&events, 0..64, 0);
+    let report = end(input, take);
+    assert_eq!(report.events, Some(EventsReport { written: 8, left_out: 1, lost: 0 }));
+    let frames = |at: f64| (at * 0.5 * f64::from(RATE_HZ)).round();
+    let read = read(&path);
+    let ends: Vec<(f64, &[u8])> =
+        read.messages[4..].iter().map(|(at, bytes)| (frames(*at), &bytes[..])).collect();
+    let expected: [(f64, &[u8]); 4] = [
+        (10.0, &[0x80, 60, 64]),
+        (12.0, &[0x81, 60, 64]),
+        (20.0, &[0x80, 64, 64]),
+        (20.0, &[0xb2, 64, 0]),
+    ];
+    assert_eq!(ends, expected);
 }
 
 #[test]

@@ -18,6 +18,7 @@ use hocket_time::{
 use hocket_media::WriteError;
 
 use super::midi_file::MidiTakeFile;
+use super::note_ids::NoteIds;
 use super::recorder::{Job, Pending, panicked};
 use super::take::{EventsReport, TakeReport};
 use crate::feeder::lock;
@@ -28,6 +29,8 @@ const ROOM: usize = 1 << 15;
 const PART_BYTES: usize = 24;
 /// How often an input that may wait looks for room.
 const LOOK: Duration = Duration::from_millis(2);
+/// The system message that ends everything.
+const RESET: u8 = 0xff;
 /// The tempo of a song that says nothing of it, in quarter notes per minute.
 const USUAL_BPM: f64 = 120.0;
 
@@ -251,6 +254,7 @@ pub(super) fn begin(
             start: 0,
             at: 0,
             sounding: SoundingNotes::new(),
+            ids: NoteIds::default(),
             bytes: Vec::new(),
             written: 0,
             left_out: 0,
@@ -339,7 +343,7 @@ impl Job for EventWriting {
         self.shared.has_ended.store(true, Relaxed);
         let frames = self.shared.frames.load(Relaxed);
         if self.error.is_none() {
-            let finished = self.messages.end(frames);
+            let finished = self.messages.end(frames).and_then(|()| self.messages.file.check_name());
             self.fail_on(finished);
         }
         let EventWriting { path, messages, lost, error, report, .. } = *self;
@@ -374,6 +378,7 @@ struct Messages {
     at: u64,
     /// What has begun in the file and not ended.
     sounding: SoundingNotes,
+    ids: NoteIds,
     /// Of a system-exclusive message that has not come as a whole.
     bytes: Vec<u8>,
     written: u64,
@@ -401,17 +406,15 @@ impl Messages {
 
     fn event(&mut self, at: u64, kind: EventKind) -> Result<(), WriteError> {
         match kind {
-            EventKind::Midi(message) => self.put(at, message),
-            EventKind::Note(note) => match note.to_midi() {
-                Some(message) => self.put(at, message),
-                None => self.end_meant(at, &note),
-            },
+            EventKind::Midi(message) => self.put_without_id(at, message),
+            EventKind::Note(note) => self.note(at, &note),
             EventKind::Ump(packet) => {
                 let messages = midi2_to_midi1(&packet);
                 if messages.as_slice().is_empty() {
                     self.left_out += 1;
                 }
-                messages.as_slice().iter().try_for_each(|message| self.put(at, *message))
+                let mut messages = messages.as_slice().iter();
+                messages.try_for_each(|message| self.put_without_id(at, *message))
             }
             EventKind::EndAllNotes => self.end_all(at),
             // Its bytes come in parts.
@@ -424,12 +427,26 @@ impl Messages {
         }
     }
 
-    /// A file has no place for clocks and other system messages.
-    fn put(&mut self, at: u64, message: Midi1) -> Result<(), WriteError> {
+    fn note(&mut self, at: u64, note: &Note) -> Result<(), WriteError> {
+        let Some(message) = note.to_midi() else { return self.end_meant(at, note) };
+        match note.action {
+            NoteAction::On => self.ids.start(note),
+            _ => drop(self.ids.end(note)),
+        }
+        self.put(at, message)
+    }
+
+    /// A file has no place for clocks and other system messages. A reset ends what sounds nevertheless.
+    fn put_without_id(&mut self, at: u64, message: Midi1) -> Result<(), WriteError> {
         if message.is_system() {
             self.left_out += 1;
-            return Ok(());
+            return if message.bytes()[0] == RESET { self.end_all(at) } else { Ok(()) };
         }
+        self.ids.watch(message);
+        self.put(at, message)
+    }
+
+    fn put(&mut self, at: u64, message: Midi1) -> Result<(), WriteError> {
         self.sounding.watch(&EventKind::Midi(message));
         self.written += 1;
         let tick = self.tick(at);
@@ -443,25 +460,30 @@ impl Messages {
         self.file.push_sysex(tick, &message)
     }
 
-    /// An end that means several notes.
+    /// An end without a channel or without a key.
     fn end_meant(&mut self, at: u64, note: &Note) -> Result<(), WriteError> {
         if matches!(note.action, NoteAction::On | NoteAction::End) {
             self.left_out += u64::from(note.action == NoteAction::On);
             return Ok(());
         }
         let mut ends = Vec::new();
-        self.sounding.clone().end_all(|sounding| {
-            if let Sounding::Note { channel, key } = sounding
-                && (note.channel < 0 || note.channel == channel as i8)
-                && (note.key < 0 || note.key == key as i8)
-            {
-                ends.extend(end_of(sounding));
-            }
-        });
+        let of_id = self.ids.end(note);
+        match note.id >= 0 {
+            true => ends.extend(of_id.into_iter().filter_map(end_of)),
+            false => self.sounding.clone().end_all(|sounding| {
+                if let Sounding::Note { channel, key } = sounding
+                    && (note.channel < 0 || note.channel == channel as i8)
+                    && (note.key < 0 || note.key == key as i8)
+                {
+                    ends.extend(end_of(sounding));
+                }
+            }),
+        }
         ends.into_iter().try_for_each(|end| self.put(at, end))
     }
 
     fn end_all(&mut self, at: u64) -> Result<(), WriteError> {
+        self.ids.clear();
         let mut ends = Vec::new();
         self.sounding.clone().end_all(|sounding| ends.extend(end_of(sounding)));
         ends.into_iter().try_for_each(|end| self.put(at, end))

@@ -163,22 +163,9 @@ impl TakeFile {
         }
     }
 
-    /// Whether the file still has its name: somebody may have removed or replaced it.
-    ///
-    /// # Errors
-    /// It has not.
+    /// See [`check_name`].
     pub fn check_name(&self) -> Result<(), WriteError> {
-        let id = |there: &std::fs::Metadata| (there.dev(), there.ino());
-        let own = self.file.metadata().as_ref().map(id).ok();
-        let there = std::fs::metadata(&self.path).as_ref().map(id).ok();
-        match own.is_some() && own == there {
-            true => Ok(()),
-            false => Err(WriteError::refused(
-                &self.path,
-                "the file was removed, renamed or replaced while it was recorded",
-                "leave a take alone until it has ended",
-            )),
-        }
+        check_name(&self.file, &self.path)
     }
 
     /// Gives the lock back: from now on the file may be recovered, or changed.
@@ -262,6 +249,24 @@ pub(super) fn write_at(file: &File, bytes: &[u8], at: u64) -> (usize, io::Result
         }
     }
     (done, Ok(()))
+}
+
+/// Whether the file still has its name: somebody may have removed or replaced it.
+///
+/// # Errors
+/// It has not.
+pub(super) fn check_name(file: &File, path: &Path) -> Result<(), WriteError> {
+    let id = |there: &std::fs::Metadata| (there.dev(), there.ino());
+    let own = file.metadata().as_ref().map(id).ok();
+    let there = std::fs::metadata(path).as_ref().map(id).ok();
+    match own.is_some() && own == there {
+        true => Ok(()),
+        false => Err(WriteError::refused(
+            path,
+            "the file was removed, renamed or replaced while it was recorded",
+            "leave a take alone until it has ended",
+        )),
+    }
 }
 
 /// Makes the new names survive a power cut. Not every file system can.

@@ -22,7 +22,7 @@ use midly::num::{u15, u24, u28};
 use midly::{Format, Header, MetaMessage, Timing, TrackEvent, TrackEventKind};
 
 use super::events::EventTakeSettings;
-use super::file::{sync_folder, write_at};
+use super::file::{check_name, sync_folder, write_at};
 
 /// Ticks per quarter note. So fine that a tick is less than a frame at 48 kHz and 94 beats per minute or more: what is played
 /// from the file comes at the frames of the recording.
@@ -168,6 +168,11 @@ impl MidiTakeFile {
         }
         (self.at, self.stated) = (to, to);
         Ok(())
+    }
+
+    /// See [`check_name`].
+    pub fn check_name(&self) -> Result<(), WriteError> {
+        check_name(&self.file, &self.path)
     }
 
     /// Gives the lock back: from now on the file may be recovered, or changed.

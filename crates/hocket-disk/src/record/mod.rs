@@ -5,6 +5,7 @@ mod manifest;
 mod file;
 mod take;
 mod events;
+mod note_ids;
 mod midi_file;
 mod recorder;
 

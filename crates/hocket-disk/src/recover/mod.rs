@@ -69,7 +69,8 @@ impl std::fmt::Display for Recovery {
 }
 
 /// Completes the header of an interrupted recording: WAV, RF64 or FLAC, by any program; MIDI, by Hocket. Of a MIDI file, a last
-/// event that is not there as a whole goes.
+/// event that is not there as a whole goes, and notes and pedals that sound at the end get ends. Events within the stated length
+/// stay. A file that shows the hand of another program (running status, more tracks, something behind its track) stays as it is.
 ///
 /// A header that states a length, but less than the file holds, is only corrected if nothing but samples can follow:
 /// the manifest beside the file says that the recording was interrupted, or the bytes are no other chunk.
