@@ -139,6 +139,9 @@ pub(crate) fn check_files(
     for Wanted { file: path, asked, channels, .. } in takes {
         let refused = |why: String| Err(Failure::bad_input(format!("{asked}: {why}")));
         if TakeSpec::holds_events(path) {
+            if let Some(why) = too_long("its name", path) {
+                return refused(why);
+            }
             if path.symlink_metadata().is_ok() {
                 return refused(is_there(path));
             }
@@ -160,12 +163,8 @@ pub(crate) fn check_files(
             }
         }
         // Seen before anything is created: a take whose manifest has no room would leave an empty file.
-        let longest = manifest(path).file_name().map_or(0, |name| name.len());
-        if longest > LONGEST_NAME {
-            return refused(format!(
-                "the name of its manifest, NAME.take.toml, would have {longest} bytes and may have {LONGEST_NAME}; \
-                 choose a shorter one"
-            ));
+        if let Some(why) = too_long("the name of its manifest, NAME.take.toml,", &manifest(path)) {
+            return refused(why);
         }
         if let Some(why) = in_the_way(path) {
             return refused(why);
@@ -174,6 +173,14 @@ pub(crate) fn check_files(
         files.writes(&format!("the notes of {asked}"), &manifest(path), Kind::Session)?;
     }
     Ok(())
+}
+
+/// `what`: the name, in words.
+fn too_long(what: &str, path: &Path) -> Option<String> {
+    let bytes = path.file_name().map_or(0, |name| name.len());
+    (bytes > LONGEST_NAME).then(|| {
+        format!("{what} would have {bytes} bytes and may have {LONGEST_NAME}; choose a shorter one")
+    })
 }
 
 /// What is there already: the recording, or what was noted of one.

@@ -227,6 +227,13 @@ fn a_take_with_a_name_that_is_too_long_leaves_nothing() {
     let args = ["play", &file, "--take", &first, "--take", &take];
     check_refused(&args, 2, &["--take one=", "260 bytes", "may have 255", "shorter"]);
     assert_eq!(files(folder.path()), before);
+    // A take of notes has no manifest, so its own name may be as long as a name may be, and no longer.
+    let long = folder.path().join(format!("{}.mid", "x".repeat(252)));
+    let notes = example("notes.toml");
+    let take = format!("bass={}", long.display());
+    let args = ["play", notes.to_str().unwrap(), "--take", &first, "--take", &take];
+    check_refused(&args, 2, &["--take bass=", "256 bytes", "may have 255", "shorter"]);
+    assert_eq!(files(folder.path()), before);
 }
 
 #[test]
