@@ -294,7 +294,7 @@ impl Engine {
         }
         let follows = leading.engine.follow_leader()?;
         drop(leading);
-        locked(&self.reports).protection = Some(Protected::of(&follows.others()));
+        self.store_protection(&mut locked(&self.reports));
         *following = Some(follows);
         Ok(())
     }
@@ -329,12 +329,21 @@ impl Engine {
 
     /// Goes on under another policy.
     pub(crate) fn set_sibling_policy(&self, policy: SiblingPolicy) -> Result<(), Failure> {
-        let protection = self.control.set_sibling_policy(policy)?;
+        self.control.set_sibling_policy(policy)?;
+        let mut reports = locked(&self.reports);
         // Before a leader enters, nothing has been requested.
-        if let Some(known) = &mut locked(&self.reports).protection {
-            *known = Protected::of(&protection);
+        if reports.protection.is_some() {
+            self.store_protection(&mut reports);
         }
         Ok(())
+    }
+
+    /// Stores what the present policy obtained. It asks anew, under the lock: another thread may have changed the policy since
+    /// the caller did, and stored its report already.
+    ///
+    /// Order of locks: `following`, `reports`, and then those of `control`, which know none of the others.
+    fn store_protection(&self, reports: &mut Reports) {
+        reports.protection = Some(Protected::of(&self.control.protection()));
     }
 
     /// Whether the memory of the process is locked. `None`: the settings do not request it.
@@ -353,13 +362,13 @@ impl Engine {
         }
         let entered = leading.engine.enter();
         let report = entered.report.clone();
-        let protection = Protected::of(&entered.others());
         // A thread that is ending counts as ended.
         let alive = ALIVE.try_with(Arc::downgrade).unwrap_or_default();
         leading.seat = Some(Seat { thread, alive, entered });
         drop(leading);
         let mut reports = locked(&self.reports);
-        (reports.leader, reports.protection) = (Some(report), Some(protection));
+        reports.leader = Some(report);
+        self.store_protection(&mut reports);
         Status::Ok
     }
 
@@ -401,3 +410,62 @@ const _: () = {
     shared::<Session>();
     shared::<Error>();
 };
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::c_void;
+    use std::ptr::null_mut;
+    use std::time::{Duration, Instant};
+
+    use super::*;
+    use crate::graph::{hocket_graph_add_node, hocket_graph_new};
+    use crate::processor::{Block, Processor};
+    use crate::settings::hocket_settings_for;
+
+    unsafe extern "C" fn nothing(_: *mut c_void, _: *const Block) {}
+
+    /// It may change between these policies.
+    fn engine() -> Engine {
+        let processor = Processor { process: Some(nothing), cost: 1.0, ..Processor::default() };
+        let settings = Settings {
+            priority: 0,
+            sibling_policies: c"all, process-affinity".as_ptr(),
+            ..hocket_settings_for(64, 48_000)
+        };
+        let graph = hocket_graph_new();
+        // SAFETY: P, H, X: all of these outlive the calls, and the graph is used by nobody else.
+        let engine = unsafe {
+            hocket_graph_add_node(graph, c"one".as_ptr(), &processor, null_mut());
+            hocket_engine_start_graph(graph, &settings, null_mut())
+        };
+        assert!(!engine.is_null());
+        // SAFETY: H (made by `border::made`), X.
+        *unsafe { Box::from_raw(engine) }
+    }
+
+    #[test]
+    fn of_two_changes_the_report_of_the_later_one_stays() {
+        let engine = engine();
+        // Beside a leader of a server the policy is asked for and refused, so no thread of this program moves.
+        engine.follow().unwrap();
+        let reports = locked(&engine.reports);
+        std::thread::scope(|scope| {
+            let change = || engine.set_sibling_policy(SiblingPolicy::ProcessAffinity);
+            let first = scope.spawn(change);
+            let begun = Instant::now();
+            while engine.control.standing().sibling != SiblingPolicy::ProcessAffinity {
+                assert!(begun.elapsed() < Duration::from_secs(120), "nothing changes");
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            // It waits for the first change. The first thread has not stored its report, since this one holds the reports.
+            engine.control.set_sibling_policy(SiblingPolicy::All).unwrap();
+            drop(reports);
+            first.join().unwrap().unwrap();
+        });
+        assert_eq!(engine.protected().unwrap().asked, None, "`all` asks for nothing");
+        engine.set_sibling_policy(SiblingPolicy::ProcessAffinity).unwrap();
+        let asked = engine.control.protection().asked;
+        assert_eq!(engine.protected().unwrap().asked, asked);
+        engine.unfollow();
+    }
+}
