@@ -279,10 +279,12 @@ fn a_chord_that_a_sync_states_ends_after_a_kill() {
     input.write(&buffer(&chord), 0..64, 0);
     let copy = folder.path().join("killed.mid");
     let begun = std::time::Instant::now();
-    // A reader finds them after the last step of the sync; nothing is written after it.
+    // Up to the last step of the sync, the track has an end before its last one. Nothing is written after that step.
     while {
-        std::fs::copy(&path, &copy).unwrap();
-        read(&copy).messages.len() < 3
+        let bytes = std::fs::read(&path).unwrap();
+        std::fs::write(&copy, &bytes).unwrap();
+        let ends = bytes.windows(3).filter(|it| *it == [0xff, 0x2f, 0]).count();
+        read(&copy).messages.len() < 3 || ends > 2
     } {
         assert!(begun.elapsed() < LONG, "nothing is stated");
         std::thread::sleep(Duration::from_millis(1));
@@ -364,6 +366,54 @@ fn what_another_program_has_saved_stays_as_it_is() {
     let kind = bytes.len() - 2;
     endless[kind] = 0x7f;
     assert!(matches!(left(&other, &endless), Recovery::LeftAlone { .. }));
+}
+
+/// A take that was killed between two syncs: some of its events are stated, and all that follow a sync are not.
+fn killed_take(path: &Path) -> (Vec<u8>, usize) {
+    let (whole, begin) = whole_take(path);
+    let stated = whole.windows(3).position(|it| it == [0xff, 0x7f, 0]).unwrap() + 3;
+    let mut bytes = whole;
+    bytes[stated - 2] = 0x2f;
+    let length = ((stated - begin) as u32).to_be_bytes();
+    bytes[begin - 4..begin].copy_from_slice(&length);
+    bytes.extend([0, 0xf0, 3, 1, 2, 0xf7, 0, 0x95, 50, 100, 0, 0xff, 0x2f, 0]);
+    (bytes, begin)
+}
+
+/// Nothing that the track states is changed but its length and the kind of an end. `begin`: of the track.
+fn check_repair(path: &Path, before: &[u8], begin: usize) {
+    std::fs::write(path, before).unwrap();
+    let found = recover(path);
+    let after = std::fs::read(path).unwrap();
+    let Ok(Recovery::RepairedEvents { events, .. }) = found else {
+        assert_eq!(after, before, "{found:?}");
+        return;
+    };
+    let length = u32::from_be_bytes(before[begin - 4..begin].try_into().unwrap());
+    let stated = begin + length as usize;
+    assert!(after.len() >= stated);
+    for at in (0..stated).filter(|at| !(begin - 4..begin).contains(at)) {
+        let is_end = (before[at], after[at]) == (0x2f, 0x7f) && before[at - 1] == 0xff;
+        assert!(before[at] == after[at] || is_end, "byte {at} of {before:x?}");
+    }
+    assert_eq!(recover(path).unwrap(), Recovery::IntactEvents { events }, "{before:x?}");
+}
+
+#[test]
+fn whatever_is_damaged_nothing_that_is_stated_goes() {
+    let folder = tempfile::tempdir().unwrap();
+    let (bytes, begin) = killed_take(&folder.path().join("take.mid"));
+    let path = folder.path().join("damaged.mid");
+    check_repair(&path, &bytes, begin);
+    assert!(matches!(recover(&path).unwrap(), Recovery::IntactEvents { .. }), "it was repaired");
+    for at in begin - 4..bytes.len() {
+        check_repair(&path, &bytes[..at], begin);
+        for other in [0, 1, 0x2f, 0x40, 0x90, 0xf0, 0xff] {
+            let mut damaged = bytes.clone();
+            damaged[at] = other;
+            check_repair(&path, &damaged, begin);
+        }
+    }
 }
 
 #[test]
