@@ -317,8 +317,8 @@ fn whole_take(path: &Path) -> (Vec<u8>, usize) {
     }
     end(input, take);
     let bytes = std::fs::read(path).unwrap();
-    let tracks = bytes.windows(4).enumerate().filter(|(_, name)| name == b"MTrk");
-    let begin = tracks.last().unwrap().0 + 8;
+    let mut tracks = bytes.windows(4).enumerate().filter(|(_, name)| name == b"MTrk");
+    let begin = tracks.next_back().unwrap().0 + 8;
     (bytes, begin)
 }
 

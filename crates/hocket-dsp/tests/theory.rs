@@ -74,7 +74,7 @@ fn largest_step(settings: &[(&str, f32)], events: &[TimedChange]) -> f32 {
     let settings = [&[("depth", 1.0), ("shape", 2.0)], settings].concat();
     let out = run_with(&mut *build("tremolo", 48_000, &settings), &input, None, &[64], events);
     let steps = |row: &[f32]| row.windows(2).fold(0.0f32, |most, w| most.max((w[1] - w[0]).abs()));
-    out.rows().into_iter().map(|row| steps(row)).fold(0.0, f32::max)
+    out.rows().into_iter().map(steps).fold(0.0, f32::max)
 }
 
 #[test]
