@@ -23,6 +23,8 @@ pub(crate) struct Fourier {
 #[derive(Debug, Clone)]
 pub(crate) struct Scratch {
     row: Vec<Complex<f32>>,
+    /// What a transform makes of it. In place it would copy the result back through the C library.
+    out: Vec<Complex<f32>>,
     more: Vec<Complex<f32>>,
 }
 
@@ -56,8 +58,11 @@ impl Fourier {
 
     /// Thread: control; allocates.
     pub(crate) fn scratch(&self) -> Scratch {
-        let more = self.there.get_inplace_scratch_len().max(self.back.get_inplace_scratch_len());
-        Scratch { row: vec![Complex::default(); self.half], more: vec![Complex::default(); more] }
+        let both = [&self.there, &self.back];
+        let more = both.map(|way| way.get_outofplace_scratch_len()).into_iter().max();
+        let [row, out, more] = [self.half, self.half, more.unwrap_or(0)]
+            .map(|length| vec![Complex::default(); length]);
+        Scratch { row, out, more }
     }
 
     /// The bins of `row`, `2 * half` samples. Thread: worker; no allocation.
@@ -66,9 +71,10 @@ impl Fourier {
         for (value, [even, odd]) in scratch.row.iter_mut().zip(pairs) {
             *value = Complex::new(*even, *odd);
         }
-        self.there.process_with_scratch(&mut scratch.row, &mut scratch.more);
+        let Scratch { row: given, out, more } = scratch;
+        self.there.process_outofplace_with_scratch(given, out, more);
         for k in 0..=self.half {
-            let (one, other) = self.pair(&scratch.row, k);
+            let (one, other) = self.pair(out, k);
             let (even, odd) = ((one + other) * 0.5, (one - other) * 0.5);
             // The odd samples: divided by i, and turned by half a frame.
             let odd = Complex::new(odd.im, -odd.re) * self.turns[k];
@@ -91,8 +97,9 @@ impl Fourier {
             let odd = (one - other) * self.turns[k].conj();
             *value = one + other + Complex::new(-odd.im, odd.re);
         }
-        self.back.process_with_scratch(&mut scratch.row, &mut scratch.more);
-        let second = &scratch.row[self.half / 2..];
+        let Scratch { row: given, out, more } = scratch;
+        self.back.process_outofplace_with_scratch(given, out, more);
+        let second = &out[self.half / 2..];
         for (pair, value) in row.as_chunks_mut::<2>().0.iter_mut().zip(second) {
             *pair = [value.re, value.im];
         }

@@ -226,9 +226,10 @@ impl Records {
 impl Processor for Records {
     fn process(&mut self, block: &mut Block<'_>) {
         let rows = &mut block.main;
-        for (i, (left, right)) in rows.left.iter_mut().zip(&mut *rows.right).enumerate() {
-            *left = Records::sample(self.frame + i);
-            *right = -*left;
+        // This crate is not optimised in tests: iterators would be copied through the C library here.
+        for i in 0..rows.left.len() {
+            rows.left[i] = Records::sample(self.frame + i);
+            rows.right[i] = -rows.left[i];
         }
         self.frame += rows.left.len();
         self.input.write(&[&*rows.left, &*rows.right]);
