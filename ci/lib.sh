@@ -43,6 +43,11 @@ stage_in_time() { # MINUTES NAME COMMAND...
   stage "$@"
 }
 
+# Megabytes that an ordinary user may still write there.
+free_mb() { # FOLDER
+  df -Pm "$1" | awk 'NR == 2 { print $4 }'
+}
+
 # One row of the table. Scripts that a stage calls add theirs, with a prefix of its choice.
 note_time() { # NAME SECONDS RC
   local verdict=passed
@@ -86,8 +91,9 @@ print_skips() { # LOG
 # alone. A passed test may panic on purpose, so its panics are not listed.
 print_failures() { # LOG
   printf '\n%s\n' "what failed (line of the log: text):"
-  grep -anE -A4 "$failure" "$1" | cut -c1-300 | tail -n 40 || true
+  grep -anE -A12 "$failure" "$1" | cut -c1-400 | tail -n 60 || true
   print_failed_tests "$1" | tail -n 120
+  echo "room left: $(free_mb .) MB on this disk, $(free_mb "${TMPDIR:-/tmp}") MB for temporary files"
 }
 failure='WARNING: ThreadSanitizer|^error(\[|:)|: FAILED'
 

@@ -7,6 +7,7 @@ mod song;
 mod impulses;
 mod soundfonts;
 mod sources;
+mod stamp;
 pub mod streams;
 
 use std::cell::RefCell;

@@ -1,7 +1,6 @@
 //! Impulse responses of sessions: audio files that an effect plays sound through.
 
 use std::collections::HashMap;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,6 +9,8 @@ use hocket_dsp::Processor;
 use hocket_engine::EffectSource;
 use hocket_media::{Audio, MediaError};
 use hocket_plan::{Effect, FileRefusal, ParamSpec};
+
+use super::stamp::Stamp;
 
 /// The most memory for all responses together.
 const MAX_BYTES: u64 = 1 << 30;
@@ -52,29 +53,6 @@ impl Known {
     }
 }
 
-/// Which file it is, under whatever name, and since when it has been as it is. So one that was written anew is read anew.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Stamp {
-    device: u64,
-    inode: u64,
-    bytes: u64,
-    /// Seconds and nanoseconds.
-    modified: (i64, i64),
-}
-
-impl Stamp {
-    fn of(path: &Path) -> Result<Stamp, FileRefusal> {
-        let failed = |source| unreadable(&MediaError::Io { path: path.to_owned(), source });
-        let found = std::fs::metadata(path).map_err(failed)?;
-        Ok(Stamp {
-            device: found.dev(),
-            inode: found.ino(),
-            bytes: found.len(),
-            modified: (found.mtime(), found.mtime_nsec()),
-        })
-    }
-}
-
 impl Default for Files {
     fn default() -> Files {
         Files { known: HashMap::new(), most_bytes: MAX_BYTES }
@@ -96,7 +74,8 @@ impl Files {
 
     /// The response at a sample rate; `None`: at the file's own.
     fn impulse(&mut self, path: &Path, rate_hz: Option<u32>) -> Result<Arc<Impulse>, FileRefusal> {
-        let stamp = Stamp::of(path)?;
+        let failed = |source| unreadable(&MediaError::Io { path: path.to_owned(), source });
+        let stamp = Stamp::of(path).map_err(failed)?;
         let audio = self.audio(path, stamp)?;
         let rate_hz = rate_hz.unwrap_or(audio.sample_rate_hz);
         let ready = self.known.get(&stamp).and_then(|known| known.ready.get(&rate_hz));
@@ -144,7 +123,8 @@ impl Files {
     /// Forgets files that are no longer as they were read, and that no effect plays, if there is no room for so much otherwise.
     fn make_room(&mut self, bytes: u64) -> Result<(), FileRefusal> {
         if self.bytes() + bytes > self.most_bytes {
-            let is_as_read = |stamp, known: &Known| Stamp::of(&known.path) == Ok(stamp);
+            let is_as_read =
+                |stamp, known: &Known| Stamp::of(&known.path).is_ok_and(|now| now == stamp);
             self.known.retain(|stamp, known| known.is_in_use() || is_as_read(*stamp, known));
         }
         if self.bytes() + bytes <= self.most_bytes { Ok(()) } else { Err(self.no_room()) }

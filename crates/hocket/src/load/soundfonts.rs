@@ -10,6 +10,7 @@ use hocket_plan::{Effect, FileRefusal, ParamSpec};
 use hocket_soundfont::font::DRUMS;
 use hocket_soundfont::{FLOPS_PER_FRAME, KIND, PARAMS, SoundFont, instrument};
 
+use super::stamp::Stamp;
 use crate::failure::Failure;
 
 /// The most memory for all SoundFonts together.
@@ -28,48 +29,89 @@ const PLACES: [&str; 6] = [
     "/usr/share/soundfonts/FluidR3_GM2-2.sf2",
 ];
 
-/// The files that were read: each once, however many instruments play it. They stay for the process.
+/// The files that were read: each once, however many instruments play it. They stay for the process, and those that were written anew
+/// until there is no room for others.
 #[derive(Default)]
 pub(super) struct SoundFonts {
     files: Mutex<Files>,
 }
 
-#[derive(Default)]
 struct Files {
-    /// By their places without links and `..`, so that another spelling is the same file.
-    read: HashMap<PathBuf, Result<Arc<SoundFont>, FileRefusal>>,
-    bytes: u64,
+    known: HashMap<Stamp, Known>,
+    /// For all of them.
+    most_bytes: u64,
+}
+
+struct Known {
+    /// Under which it was read.
+    path: PathBuf,
+    font: Arc<SoundFont>,
+}
+
+impl Default for Files {
+    fn default() -> Files {
+        Files { known: HashMap::new(), most_bytes: MAX_BYTES }
+    }
+}
+
+impl Files {
+    /// A file as it is, read when it is asked for first. What is refused is read again: it may have been repaired.
+    fn font(&mut self, path: &Path) -> Result<Arc<SoundFont>, FileRefusal> {
+        // Of a file that is not there, opening tells more.
+        let stamp = Stamp::of(path).ok();
+        if let Some(known) = stamp.and_then(|stamp| self.known.get(&stamp)) {
+            return Ok(Arc::clone(&known.font));
+        }
+        let font = self.open(path)?;
+        if let Some(stamp) = stamp {
+            let known = Known { path: path.to_owned(), font: Arc::clone(&font) };
+            self.known.insert(stamp, known);
+        }
+        Ok(font)
+    }
+
+    /// What was written anew since, and nobody plays, is forgotten if there is no room otherwise.
+    fn open(&mut self, path: &Path) -> Result<Arc<SoundFont>, FileRefusal> {
+        self.open_beside(path).or_else(|refusal| {
+            let known_before = self.known.len();
+            self.known.retain(|stamp, known| {
+                Arc::strong_count(&known.font) > 1
+                    || Stamp::of(&known.path).is_ok_and(|now| now == *stamp)
+            });
+            if self.known.len() < known_before { self.open_beside(path) } else { Err(refusal) }
+        })
+    }
+
+    fn open_beside(&self, path: &Path) -> Result<Arc<SoundFont>, FileRefusal> {
+        let held_bytes: u64 = self.known.values().map(|known| known.font.memory_bytes()).sum();
+        let room_bytes = self.most_bytes.saturating_sub(held_bytes);
+        let font = SoundFont::open_within(path, room_bytes).map_err(|error| FileRefusal {
+            cause: error.cause().to_owned(),
+            remedy: error.remedy().to_owned(),
+        })?;
+        if font.memory_bytes() <= room_bytes { Ok(Arc::new(font)) } else { Err(self.too_large()) }
+    }
+
+    fn too_large(&self) -> FileRefusal {
+        FileRefusal {
+            cause: format!(
+                "it makes the SoundFonts larger than {} MiB together",
+                self.most_bytes >> 20
+            ),
+            remedy: "use fewer or smaller SoundFonts".to_owned(),
+        }
+    }
 }
 
 impl SoundFonts {
-    /// A file, read when it is asked for first.
-    fn font(&self, path: &Path) -> Result<Arc<SoundFont>, FileRefusal> {
-        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        if let Some(known) = files.read.get(&place) {
-            return known.clone();
-        }
-        let room = MAX_BYTES - files.bytes;
-        let font = SoundFont::open_within(path, room).map(Arc::new).map_err(|error| FileRefusal {
-            cause: error.cause().to_owned(),
-            remedy: error.remedy().to_owned(),
-        });
-        let font = font.and_then(|font| match font.memory_bytes() <= room {
-            true => Ok(font),
-            false => Err(too_large()),
-        });
-        files.bytes += font.as_ref().map_or(0, |font| font.memory_bytes());
-        files.read.insert(place, font.clone());
-        font
-    }
-
     /// The file of an effect, which holds what the effect wants.
     fn of(&self, effect: &Effect) -> Result<Arc<SoundFont>, FileRefusal> {
         let path = effect.file.as_deref().ok_or_else(|| FileRefusal {
             cause: format!("an effect of the kind '{KIND}' names no file"),
             remedy: "name a SoundFont: file = \"...\"".to_owned(),
         })?;
-        let font = self.font(path)?;
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let font = files.font(path)?;
         let value = |name: &str| {
             let index = PARAMS.iter().position(|param| param.name == name);
             let value = index.and_then(|index| effect.values.get(index));
@@ -140,13 +182,6 @@ impl EffectSource for SoundFonts {
     }
 }
 
-fn too_large() -> FileRefusal {
-    FileRefusal {
-        cause: format!("it makes the SoundFonts larger than {} MiB together", MAX_BYTES >> 20),
-        remedy: "use fewer or smaller SoundFonts".to_owned(),
-    }
-}
-
 fn missing(font: &SoundFont, cause: String) -> FileRefusal {
     let presets = font.presets();
     let named = presets.iter().take(NAMED);
@@ -185,4 +220,49 @@ pub(super) fn usual() -> Result<PathBuf, Failure> {
             "/usr/share/sounds/sf2 or /usr/share/soundfonts"
         ))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn small() -> Vec<u8> {
+        let path =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sessions/soundfonts/small.sf2");
+        std::fs::read(path).unwrap()
+    }
+
+    #[test]
+    fn a_file_is_read_once_under_all_its_names_and_again_when_it_is_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, link) = (folder.path().join("a.sf2"), folder.path().join("b.sf2"));
+        let mut files = Files::default();
+        let refusal = files.font(&path).err().expect("no file");
+        assert_eq!(refusal.cause, "this file does not exist");
+        std::fs::write(&path, "no SoundFont").unwrap();
+        files.font(&path).err().expect("no SoundFont");
+        std::fs::write(&path, small()).unwrap();
+        let one = files.font(&path).expect("it was repaired");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        assert!(Arc::ptr_eq(&one, &files.font(&link).unwrap()));
+        // A byte behind the end changes nothing but the file.
+        std::fs::write(&path, [small(), vec![0]].concat()).unwrap();
+        assert!(!Arc::ptr_eq(&one, &files.font(&path).unwrap()));
+    }
+
+    #[test]
+    fn what_was_written_anew_makes_room_when_nobody_plays_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.sf2");
+        std::fs::write(&path, small()).unwrap();
+        let bytes = Files::default().font(&path).unwrap().memory_bytes();
+        let mut files = Files { most_bytes: bytes, ..Files::default() };
+        let played = files.font(&path).unwrap();
+        std::fs::write(&path, [small(), vec![0]].concat()).unwrap();
+        let refusal = files.font(&path).err().expect("the earlier one is played");
+        assert!(!refusal.remedy.is_empty());
+        drop(played);
+        files.font(&path).expect("nobody plays what it was before");
+        assert_eq!(files.known.len(), 1);
+    }
 }
