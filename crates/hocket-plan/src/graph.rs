@@ -16,7 +16,7 @@ mod path;
 mod ports;
 mod routing;
 
-pub use from_session::{EffectFacts, audible, session_graph};
+pub use from_session::{EffectFacts, audible, session_graph, silent_by_solo};
 pub use liveness::{LiveCause, Liveness};
 pub use path::shortest_path;
 pub use ports::{ChannelMap, EventPorts, InputPort, Ports, Span};

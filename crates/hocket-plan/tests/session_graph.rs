@@ -11,8 +11,8 @@ use hocket_plan::session::{
 };
 use hocket_plan::split::{CutOptions, SplitError, split};
 use hocket_plan::{
-    ChannelMap, Effect, ExtraOutput, Fusing, Graph, GraphError, InputPort, Key, Node, NodeKind,
-    Ports, ScheduleKind, Session, UnitGraph, VerifiedSchedule,
+    ChannelMap, Edge, Effect, ExtraOutput, Fusing, Graph, GraphError, InputPort, Key, Node,
+    NodeKind, Ports, ScheduleKind, Session, UnitGraph, VerifiedSchedule,
 };
 use hocket_time::TimeBase;
 use proptest::prelude::*;
@@ -745,6 +745,35 @@ fn mute_and_solo_truth_table() {
     check(&["out"], &["room"], "out master");
 }
 
+/// Whether its level moves makes no difference: a send of its own node is silent, too.
+#[test]
+fn a_solo_silences_what_leaves_other_strips_before_their_faders() {
+    let mut session = solo_session();
+    let [tracks_in, out] = ["in", "out"].map(|name| id_of(&session, name));
+    for from in [tracks_in, out] {
+        send(&mut session, from, 0, Tap::PreFader, 0.0);
+        send(&mut session, from, 0, Tap::PostFader, 0.0);
+    }
+    let gains = |session: &Session| -> Vec<(String, f32)> {
+        let graph = session_graph(session, &Facts).unwrap();
+        let inputs = &node(&graph, "room: sum").inputs;
+        let name = |edge: &Edge| graph.nodes()[edge.from.index()].name.clone();
+        inputs.iter().map(|edge| (name(edge), edge.gain_lin)).collect()
+    };
+    let check = |session: &Session, expected: [f32; 4]| {
+        let gains = gains(session);
+        assert_eq!(gains.iter().map(|(_, gain)| *gain).collect::<Vec<_>>(), expected, "{gains:?}");
+    };
+    check(&session, [1.0; 4]);
+    strip_mut(&mut session, tracks_in).mute = true;
+    check(&session, [1.0; 4]);
+    strip_mut(&mut session, out).solo = true;
+    check(&session, [0.0, 1.0, 1.0, 1.0]);
+    let moves = LaneTarget::Send(SendAt { strip: tracks_in, index: 0 });
+    session.set_lane(moves, Some(LaneSpec::new(TimeBase::Seconds, [])));
+    check(&session, [0.0, 1.0, 1.0, 1.0]);
+}
+
 #[test]
 fn solo_among_groups_in_a_cycle_ends() {
     let mut session = solo_session();
@@ -904,7 +933,11 @@ fn expected_inputs(session: &Session, id: StripId) -> Vec<(String, f32)> {
         }
         for send in strip.sends.iter().filter(|send| StripId::from(send.to) == id) {
             let node = if send.tap == Tap::PreFader { head } else { "fader" };
-            let gain_lin = 10f64.powf(f64::from(send.gain_db) / 20.0) as f32;
+            let is_silent = send.tap == Tap::PreFader && !leaves_solos(session, from);
+            let gain_lin = match is_silent {
+                true => 0.0,
+                false => 10f64.powf(f64::from(send.gain_db) / 20.0) as f32,
+            };
             expected.push((format!("{}: {node}", strip.name), gain_lin));
         }
     }
@@ -913,6 +946,11 @@ fn expected_inputs(session: &Session, id: StripId) -> Vec<(String, f32)> {
 
 /// The rule for solo and mute, word for word.
 fn expected_heard(session: &Session, id: StripId) -> bool {
+    leaves_solos(session, id) && !session.strip(id).mute
+}
+
+/// The part of the rule that is about solo.
+fn leaves_solos(session: &Session, id: StripId) -> bool {
     let through = |id: StripId| {
         let mut path = vec![id];
         while let Some(Destination::Group(GroupId(next))) = session.output(path[path.len() - 1]) {
@@ -927,11 +965,10 @@ fn expected_heard(session: &Session, id: StripId) -> bool {
     let ids = session.strip_ids();
     let soloed: Vec<StripId> =
         ids.into_iter().filter(|id| !safe(id) && session.strip(*id).solo).collect();
-    let heard = soloed.is_empty()
+    soloed.is_empty()
         || safe(&id)
         || through(id).iter().any(|group| soloed.contains(group))
-        || soloed.iter().any(|from| through(*from).contains(&id));
-    heard && !session.strip(id).mute
+        || soloed.iter().any(|from| through(*from).contains(&id))
 }
 
 proptest! {

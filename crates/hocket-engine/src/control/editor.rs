@@ -12,8 +12,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use hocket_dsp::{Bypass, Change, Fader};
-use hocket_plan::graph::{audible, session_graph};
-use hocket_plan::session::{EventsOf, ReturnId, Send, SendAt, Session, Strip, StripId};
+use hocket_plan::graph::{audible, session_graph, silent_by_solo};
+use hocket_plan::session::{EventsOf, ReturnId, Send, SendAt, Session, Strip, StripId, Tap};
 use hocket_plan::{Fusing, Graph, NodeId, NodeKind};
 
 use super::adopt::Tapped;
@@ -188,7 +188,7 @@ impl Editor {
     pub(super) fn apply_with(&mut self, edit: Edit, made: NewNodes) -> Result<(), EditError> {
         self.match_done();
         let session = self.edited(&edit)?;
-        let number = match (edit.needs(), &edit) {
+        let number = match (self.needs(&edit, &session), &edit) {
             (_, Edit::Automate(lanes)) => self.automate(lanes)?,
             (Needs::Changes, _) => {
                 let changes = self.changes(&edit, &session);
@@ -230,6 +230,13 @@ impl Editor {
     pub fn is_settled(&mut self) -> bool {
         self.match_done();
         self.sent.is_empty()
+    }
+
+    /// Faders can do a solo, but for sends that leave strips before them.
+    fn needs(&self, edit: &Edit, session: &Session) -> Needs {
+        let is_solo = matches!(edit, Edit::Solo(..));
+        let moves_sends = is_solo && silent_sends(&self.session) != silent_sends(session);
+        if moves_sends { Needs::Plan } else { edit.needs() }
     }
 
     /// What an edit changes in nodes that stay.
@@ -330,6 +337,14 @@ impl Editor {
         });
         changed.collect()
     }
+}
+
+/// The strips whose sends before the fader are silent for a solo elsewhere.
+fn silent_sends(session: &Session) -> Vec<StripId> {
+    let sends_early =
+        |id: &StripId| session.strip(*id).sends.iter().any(|send| send.tap == Tap::PreFader);
+    let silent = session.strip_ids().into_iter().zip(silent_by_solo(session));
+    silent.filter_map(|(id, silent)| (silent && sends_early(&id)).then_some(id)).collect()
 }
 
 /// A new effect begins bypassed and is cross-faded in, unless it is to stay bypassed.

@@ -119,6 +119,11 @@ fn send(gain_db: f32) -> Send {
     Send { to: ReturnId(0), gain_db, tap: Tap::PostFader, feedback: false }
 }
 
+/// A solo elsewhere silences it, although it leaves its strip before the fader.
+fn early_send() -> Send {
+    Send { tap: Tap::PreFader, ..send(0.0) }
+}
+
 /// What edits make of the sine.
 struct Heard {
     /// The loudest click after the start and after each edit, before the next one.
@@ -167,7 +172,7 @@ fn all_edits() -> Vec<Edit> {
         Edit::Route(one, Destination::Master),
         Edit::Send(one, send(-6.0)),
         Edit::Send(one, send(3.0)),
-        Edit::Send(one, Send { tap: Tap::PreFader, ..send(0.0) }),
+        Edit::Send(one, early_send()),
         Edit::RemoveSend(one, ReturnId(0)),
         Edit::AddReturn(Box::new(Return {
             strip: Strip { chain: vec![eq()], ..Strip::new("plate") },
@@ -264,6 +269,32 @@ fn effects_that_come_go_and_are_bypassed_change_the_level() {
         assert!((plain - with).abs() > 0.05, "{levels:?}");
         assert!([bypassed, removed].iter().all(|level| (level - plain).abs() < 1e-3), "{levels:?}");
         assert!((back - with).abs() < 1e-3, "{levels:?}");
+    }
+}
+
+#[test]
+fn a_solo_silences_sends_that_leave_before_the_fader() {
+    let _alone = stage::alone();
+    let (one, two) = (StripId::Track(0), StripId::Track(1));
+    let edits = [
+        Edit::Send(one, early_send()),
+        Edit::Mute(one, true),
+        Edit::Solo(two, true),
+        Edit::Solo(one, true),
+        Edit::Solo(two, false),
+        Edit::Solo(one, false),
+    ];
+    // In parts of one track: what the hall plays of the first, and the second.
+    let expected = [2.0, 3.0, 2.0, 1.0, 2.0, 1.0, 2.0];
+    for (count, expected) in expected.into_iter().enumerate() {
+        let level = last(&heard(LOW, &edits[..count], 30).row) / LEVEL as f32;
+        assert!((level - expected).abs() < 1e-3, "{:?}: {level}", &edits[..count]);
+    }
+    // The straight ramps of faders have corners, so the strip is muted before.
+    for sine in [LOW, HIGH] {
+        let edits = [Edit::Mute(one, true), edits[0].clone(), Edit::Solo(two, true)];
+        let step = heard(sine, &edits, 20).steps[edits.len()];
+        assert!(step < SILENT, "{sine:?}: a step of {step}");
     }
 }
 

@@ -371,7 +371,7 @@ impl Builder<'_> {
         let strip = self.routing.ids[feed.from];
         let node = feed.send.and_then(|index| self.sends.get(&SendAt { strip, index }));
         match node {
-            Some(node) => Some(Edge::new(*node, 1.0)),
+            Some(node) => Some(Edge::new(*node, if feed.is_silent { 0.0 } else { 1.0 })),
             None => Some(Edge::new(self.taps[feed.from]?.at(feed.tap), feed.gain_lin)),
         }
     }
@@ -406,6 +406,16 @@ impl Builder<'_> {
 ///
 /// Cost: O(strips * nesting of groups).
 pub fn audible(session: &Session) -> Vec<bool> {
+    let ids = session.strip_ids().into_iter();
+    let heard = |(id, silent): (StripId, bool)| !silent && !session.strip(id).mute;
+    ids.zip(silent_by_solo(session)).map(heard).collect()
+}
+
+/// Which strips a solo elsewhere silences, in the order of [`Session::strip_ids`]. They send nothing, also not before their
+/// faders; a mute leaves those sends alone.
+///
+/// Cost: O(strips * nesting of groups).
+pub fn silent_by_solo(session: &Session) -> Vec<bool> {
     let ids = session.strip_ids();
     let soloed = |id: &StripId| is_solo_domain(*id) && session.strip(*id).solo;
     let carries_solo: HashSet<StripId> =
@@ -416,7 +426,7 @@ pub fn audible(session: &Session) -> Vec<bool> {
             || carries_solo.contains(&id)
             || downstream(session, id).any(|through| soloed(&through))
     };
-    ids.iter().map(|id| heard(*id) && !session.strip(*id).mute).collect()
+    ids.into_iter().map(|id| !heard(id)).collect()
 }
 
 fn is_solo_domain(id: StripId) -> bool {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::GraphError;
+use super::from_session::silent_by_solo;
 use crate::session::{Destination, ReturnId, Session, StripId, Tap};
 
 /// Something that flows into a strip.
@@ -12,8 +13,10 @@ pub(super) struct Feed {
     pub(super) from: usize,
     /// Where it leaves that strip.
     pub(super) tap: Tap,
-    /// Linear.
+    /// Linear; 0 if it is silent.
     pub(super) gain_lin: f32,
+    /// Leaves a strip before the fader while a solo elsewhere silences that strip.
+    pub(super) is_silent: bool,
     /// Which send of that strip it is; `None` for its output.
     pub(super) send: Option<usize>,
 }
@@ -48,18 +51,23 @@ impl Routing {
         let none = || vec![Vec::new(); ids.len()];
         let (feeds, heard) = (none(), vec![Vec::new(); ids.len()]);
         let mut routing = Routing { feeds, heard, feedback: Vec::new(), ids: Vec::new() };
+        let silent = silent_by_solo(session);
         for (from, id) in ids.iter().enumerate() {
             let strip = session.strip(*id);
             let unknown =
                 |feeds: StripId| GraphError::UnknownStrip { strip: strip.name.clone(), feeds };
             let find = |to: StripId| place(session, to).ok_or_else(|| unknown(to));
             if let Some(to) = session.output(*id) {
-                let (tap, gain_lin) = (Tap::PostFader, 1.0);
-                routing.feeds[find(to.into())?].push(Feed { from, tap, gain_lin, send: None });
+                let (tap, gain_lin, is_silent) = (Tap::PostFader, 1.0, false);
+                let feed = Feed { from, tap, gain_lin, is_silent, send: None };
+                routing.feeds[find(to.into())?].push(feed);
             }
             for (index, send) in strip.sends.iter().enumerate() {
-                let (gain_lin, to) = (db_to_lin(send.gain_db), find(send.to.into())?);
-                let feed = Feed { from, tap: send.tap, gain_lin, send: Some(index) };
+                let to = find(send.to.into())?;
+                // Behind the fader there is nothing to silence.
+                let is_silent = silent[from] && send.tap == Tap::PreFader;
+                let gain_lin = if is_silent { 0.0 } else { db_to_lin(send.gain_db) };
+                let feed = Feed { from, tap: send.tap, gain_lin, is_silent, send: Some(index) };
                 match send.feedback {
                     true => routing.feedback.push(FedBack { feed, to }),
                     false => routing.feeds[to].push(feed),
