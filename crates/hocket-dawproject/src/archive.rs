@@ -17,6 +17,9 @@ use crate::{ImportError, MAX_TEXT_BYTES};
 pub(crate) const PROJECT: &str = "project.xml";
 /// More files than any project has.
 const MAX_ENTRIES: usize = 100_000;
+/// What any archive may hold unpacked, and in parts of its own size. Deflate makes at most 1032 times as much; silence comes near.
+const UNPACKED_BYTES: u64 = 4 << 30;
+const UNPACKED_RATIO: u64 = 100;
 /// What stays free on a disk after audio files have been written to it.
 const SPARED_BYTES: u64 = 64 << 20;
 /// Bytes that are copied at a time.
@@ -33,6 +36,8 @@ pub(crate) struct Archive {
     zip: ZipArchive<BufReader<File>>,
     folder: PathBuf,
     written: HashSet<String>,
+    /// What may still be unpacked: paths may name one file in many ways.
+    left_bytes: u64,
     /// The number that the next file of a name gets.
     numbers: HashMap<String, usize>,
 }
@@ -97,8 +102,15 @@ impl Archive {
             let cause = "files in this archive overlap".into();
             return Err(refused(cause, "export the project again").into());
         }
+        let left_bytes = UNPACKED_BYTES.max(facts.len().saturating_mul(UNPACKED_RATIO));
+        check_unpacked(&zip, left_bytes).map_err(|cause| {
+            let remedy =
+                "if it is what you want, unpack it and pack it again without compression (zip -0)";
+            refused(cause, remedy)
+        })?;
         let (path, folder) = (path.to_owned(), folder.to_owned());
-        Ok(Archive { stop, path, zip, folder, written: HashSet::new(), numbers: HashMap::new() })
+        let (written, numbers) = (HashSet::new(), HashMap::new());
+        Ok(Archive { stop, path, zip, folder, written, left_bytes, numbers })
     }
 
     /// The text of `project.xml`.
@@ -178,6 +190,9 @@ impl Archive {
             return Err(NoMedia::Missing("is no file".into()));
         }
         let size = entry.size();
+        self.left_bytes = self.left_bytes.checked_sub(size).ok_or_else(|| {
+            NoMedia::Missing("is named in so many ways that it takes too much room".into())
+        })?;
         check_room(&self.folder, plain, size)?;
         let mut file = File::options().write(true).create_new(true).open(&target).map_err(here)?;
         let unpacked = copy(&mut entry, &mut file, size, &self.stop);
@@ -300,6 +315,22 @@ fn copy(
     }
 }
 
+/// Whether the files say that they are so large together. What one of them has more is not unpacked.
+fn check_unpacked(zip: &ZipArchive<BufReader<File>>, most_bytes: u64) -> Result<(), String> {
+    let Some(bytes) = zip.decompressed_size() else { return Ok(()) };
+    let most_bytes = u128::from(most_bytes);
+    match bytes <= most_bytes {
+        true => Ok(()),
+        false => Err(format!(
+            "the files of this archive say that they hold {} MiB unpacked, and {} MiB are the most that are unpacked ({} MiB, \
+             or {UNPACKED_RATIO} times the archive's own size)",
+            bytes >> 20,
+            most_bytes >> 20,
+            UNPACKED_BYTES >> 20
+        )),
+    }
+}
+
 /// Refuses a file that the disk has no room for, before anything of it is written.
 pub(crate) fn check_room(folder: &Path, name: &str, bytes: u64) -> Result<(), NoMedia> {
     let Ok(disk) = rustix::fs::statvfs(folder) else { return Ok(()) };
@@ -343,5 +374,23 @@ mod tests {
         assert_eq!(plain_name("a\u{0}b\nc"), "a_b_c");
         assert_eq!(plain_name(&"x".repeat(500)).len(), LONGEST_NAME);
         assert_eq!(plain_name(&"é".repeat(500)).len(), LONGEST_NAME);
+    }
+
+    #[test]
+    fn a_file_under_many_names_takes_the_room_of_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.dawproject");
+        let mut zip = zip::ZipWriter::new(File::create(&path).unwrap());
+        zip.start_file("a.wav", zip::write::SimpleFileOptions::default()).unwrap();
+        zip.write_all(&[0; 600]).unwrap();
+        zip.finish().unwrap();
+        let mut archive =
+            Archive::open(&path, &folder.path().join("unpacked"), Arc::default()).unwrap();
+        archive.left_bytes = 1_000;
+        archive.file("a.wav", false).unwrap();
+        let NoMedia::Missing(why) = archive.file("././a.wav", false).unwrap_err() else {
+            panic!("no other refusal")
+        };
+        assert!(why.contains("so many ways"), "{why}");
     }
 }

@@ -64,6 +64,23 @@ fn files_of_one_name_are_refused() {
     check_refused(&made, &["the same name"]);
 }
 
+/// Two files say that they hold nearly 4 GiB each, from a few bytes.
+#[test]
+fn an_archive_that_would_fill_a_disk_is_refused() {
+    let names = ["audio/a.wav", "audio/b.wav"];
+    let made = Made::of(&[("project.xml", b"<a/>"), (names[0], b"a"), (names[1], b"b")]);
+    let mut bytes = std::fs::read(&made.path).expect("it is there");
+    for at in 0..bytes.len() - 4 {
+        let name = at + 46;
+        let is_listed = bytes[at..].starts_with(b"PK\x01\x02");
+        if is_listed && names.iter().any(|of| bytes[name..].starts_with(of.as_bytes())) {
+            bytes[at + 24..at + 28].copy_from_slice(&(u32::MAX - 1).to_le_bytes());
+        }
+    }
+    std::fs::write(&made.path, bytes).expect("room");
+    check_refused(&made, &["8192 MiB unpacked", "4096 MiB", "zip -0"]);
+}
+
 #[test]
 fn names_in_the_archive_decide_nothing() {
     let wav = ramp(4800);
