@@ -17,7 +17,7 @@ use hocket_machine::Topology;
 use hocket_plan::SiblingPolicy;
 use hocket_plugins::isolate::Pace;
 
-use crate::cli::{BenchArgs, Fill, ScheduleArg, SiblingChoice, WaitArg};
+use crate::cli::{BenchArgs, Fill, MOST_BLOCKS, ScheduleArg, SiblingChoice, WaitArg};
 use crate::failure::{Exit, Failure};
 use crate::files::{Files, Kind};
 use crate::load::OpenedSession;
@@ -183,6 +183,7 @@ fn check_files(args: &BenchArgs, opened: &OpenedSession) -> Result<Files, Failur
     files.reads_session(&args.session, opened.sources());
     args.profile.profile.iter().for_each(|path| files.reads("the profile", path));
     args.baseline.iter().for_each(|path| files.reads("the baseline", path));
+    files.prints()?;
     if let Some(path) = &args.record {
         files.writes("--record", path, Kind::Record)?;
     }
@@ -263,6 +264,7 @@ pub(crate) fn plan(
     }
     let priority = (args.priority > 0).then_some(args.priority);
     check_block(args.frames, opened.rate_hz())?;
+    let blocks_per_round = args.blocks_per_round.min(args.blocks);
     Ok(BenchPlan {
         seat_wait: args.seat_wait.into(),
         variants,
@@ -271,8 +273,8 @@ pub(crate) fn plan(
         workers: args.workers,
         priority,
         starts: usize::from(args.starts),
-        blocks: args.blocks,
-        blocks_per_round: args.blocks_per_round.min(args.blocks),
+        blocks: possible_blocks(args.blocks, blocks_per_round),
+        blocks_per_round,
         warm_up: WARM_UP,
         seed: args.seed.unwrap_or_else(seed_from_clock),
         disturb: disturbers(args.disturb.as_deref(), opened)?,
@@ -307,6 +309,12 @@ pub(crate) fn check_block(frames: u32, rate_hz: u32) -> Result<(), Failure> {
     };
     let settings = hocket_engine::Settings::new(frames, rate_hz, policy);
     settings.check().map_err(Failure::bad_input)
+}
+
+/// Whole turns may be more than was asked for, but no more than can be asked for: a start of this program is asked like this one.
+fn possible_blocks(asked: u64, a_turn: u64) -> u64 {
+    let measured = asked.next_multiple_of(a_turn);
+    if measured > MOST_BLOCKS { asked / a_turn * a_turn } else { asked }
 }
 
 /// A wait that this CPU does not have would be measured under a name that is not its own.

@@ -111,6 +111,7 @@ fn check_files(args: &CapacityArgs, opened: &OpenedSession) -> Result<Files, Fai
     let mut files = Files::new(args.force);
     files.reads_session(&args.session, opened.sources());
     args.profile.profile.iter().for_each(|path| files.reads("the profile", path));
+    files.prints()?;
     if let Some(path) = &args.record {
         check_is_file(path)?;
         files.writes("--record", path, Kind::Capacity)?;

@@ -7,6 +7,7 @@ use hocket_plan::Session;
 
 use crate::cli::CheckArgs;
 use crate::failure::{Exit, Failure};
+use crate::files::check_prints;
 use crate::load::{OpenedSession, ProjectUse, is_midi, topology};
 use crate::output::{print, tell};
 
@@ -20,6 +21,7 @@ pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
         let cause = "--soundfont: no MIDI file (.mid) is among these; leave it out";
         return Err(Failure::bad_input(cause));
     }
+    args.sessions.iter().try_for_each(|path| check_prints("a session", path))?;
     let topology = topology()?;
     let mut wrong = 0;
     let mut exit = Exit::Done;

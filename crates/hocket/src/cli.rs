@@ -27,7 +27,7 @@ use hocket_files::StandardOutput;
 use hocket_machine::process::outlive_file_size_limit;
 
 pub use bench::BenchArgs;
-pub(crate) use bench::{USUAL_STARTS, USUAL_TURN};
+pub(crate) use bench::{MOST_BLOCKS, USUAL_STARTS, USUAL_TURN};
 pub use capacity::CapacityArgs;
 pub use check::CheckArgs;
 pub use choices::{

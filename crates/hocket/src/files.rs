@@ -192,6 +192,21 @@ impl Files {
         }
     }
 
+    /// The command prints what it read. Call it behind the inputs, before outputs are named.
+    ///
+    /// # Errors
+    /// Standard output leads into an input (`>> FILE`): nothing is changed.
+    pub(crate) fn prints(&self) -> Result<(), Failure> {
+        let Some(file) = Identity::of_output(Path::new("-")) else { return Ok(()) };
+        match self.seen.iter().find(|seen| seen.file == file) {
+            None => Ok(()),
+            Some(input) => Err(Failure::bad_input(format!(
+                "standard output leads into {}, and nothing was changed; print into another file",
+                input.what
+            ))),
+        }
+    }
+
     /// The command adds to this file, or makes it. The code that opens it refuses a file to which nothing can be added.
     ///
     /// # Errors
@@ -275,6 +290,16 @@ impl Files {
             ))),
         }
     }
+}
+
+/// For a command that prints what it reads, and writes no files.
+///
+/// # Errors
+/// As [`Files::prints`].
+pub(crate) fn check_prints(what: &str, path: &Path) -> Result<(), Failure> {
+    let mut files = Files::new(false);
+    files.reads(what, path);
+    files.prints()
 }
 
 /// Whether the name says what is written, and leaves room for the name of a part.

@@ -62,7 +62,9 @@ fn child() -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
+/// Of a command that prints what it finds there.
 pub(crate) fn open(path: &Path) -> Result<Store, Failure> {
+    crate::files::check_prints("the record file", path)?;
     Store::open(path).map_err(failure)
 }
 

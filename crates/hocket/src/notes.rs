@@ -29,11 +29,11 @@ pub(crate) fn whole_turns(plan: &BenchPlan, asked: &BenchArgs) {
         ));
     }
     let measured = plan.rounds() as u64 * plan.blocks_per_round;
-    if measured != plan.blocks {
+    if measured != asked.blocks {
         warn(format_args!(
             "--blocks {}: {measured} blocks are measured, whole turns of {}; choose a multiple, or set \
              --blocks-per-round",
-            plan.blocks, plan.blocks_per_round
+            asked.blocks, plan.blocks_per_round
         ));
     }
 }

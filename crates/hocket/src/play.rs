@@ -261,6 +261,7 @@ fn check_files(args: &PlayArgs, opened: &OpenedSession, takes: &[Wanted]) -> Res
     if let Some(TokenSource::File(path)) = &args.web_token {
         files.reads("the token of --web-token", path);
     }
+    files.prints()?;
     if let Some(path) = &args.costs {
         files.writes("--costs", path, Kind::Checked)?;
     }

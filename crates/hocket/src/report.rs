@@ -31,6 +31,7 @@ fn of_record(args: &ReportArgs, record: &Path) -> Result<Exit, Failure> {
     refuse_lab_file(record)?;
     let mut files = Files::new(args.force);
     files.reads("the record", record);
+    files.prints()?;
     if let Some(path) = &args.svg {
         files.writes("--svg", path, Kind::Picture)?;
     }

@@ -13,7 +13,7 @@ use hocket_session::{LoadOptions, convert, json_schema};
 
 use crate::cli::{ConvertArgs, SessionArgs, SessionCommand, ShowArgs};
 use crate::failure::{Exit, Failure};
-use crate::files::{Files, Kind, folder_of};
+use crate::files::{Files, Kind, check_prints, folder_of};
 use crate::load::{OpenedSession, ProjectUse, effects, is_midi, topology};
 use crate::output::{print, print_json, tell};
 
@@ -34,6 +34,7 @@ pub fn run(args: &SessionArgs) -> Result<Exit, Failure> {
 }
 
 fn show(args: &ShowArgs) -> Result<Exit, Failure> {
+    check_prints("the session", &args.session)?;
     let project = ProjectUse { soundfont: args.soundfont.clone(), ..ProjectUse::default() };
     let opened = OpenedSession::open_as(&args.session, args.rate, &topology()?, project)?;
     opened.warnings().iter().for_each(|warning| tell(format_args!("warning: {warning}")));

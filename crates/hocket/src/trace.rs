@@ -130,6 +130,7 @@ fn check_files(
     let mut files = Files::new(args.force);
     files.reads_session(session, opened.sources());
     args.profile.profile.iter().for_each(|path| files.reads("the profile", path));
+    files.prints()?;
     files.writes("--output", &args.output, kind(format))?;
     Ok(files)
 }

@@ -12,6 +12,8 @@ use super::choices::{
 use super::fill::Fill;
 use crate::profile::ProfileArgs;
 
+/// The most measured blocks per variant.
+pub(crate) const MOST_BLOCKS: u64 = 10_000_000;
 /// Process starts, where nobody asks for others.
 pub(crate) const USUAL_STARTS: u16 = 5;
 /// Blocks per turn, where nobody asks for others.
@@ -33,7 +35,7 @@ pub struct BenchArgs {
     #[arg(value_name = "SESSION")]
     pub session: PathBuf,
     /// Measured blocks per variant in all process starts, in whole turns.
-    #[arg(long, value_name = "N", default_value_t = 3000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 3000, value_parser = clap::value_parser!(u64).range(1..=MOST_BLOCKS))]
     pub blocks: u64,
     /// Measured blocks per turn; then the next variant has its turn.
     #[arg(long, value_name = "N", default_value_t = USUAL_TURN, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]

@@ -50,6 +50,14 @@ fn remedy(cause: &(dyn Error + 'static), said: &str) -> Option<String> {
     }
     let (_, range) = said.split_once(" is not in ")?;
     let (least, most) = range.split_once("..=")?;
+    // All that the type can hold says nothing of what is possible.
+    let types = [u64::from(u32::MAX), i64::MAX as u64, u64::MAX].map(|most| most.to_string());
+    if least == "0" && types.iter().any(|of_type| of_type == most) {
+        return Some(match said.starts_with('-') {
+            true => "choose 0 or more".into(),
+            false => "it is larger than any number that is possible here".into(),
+        });
+    }
     let is_number = |text: &str| text.parse::<i128>().is_ok();
     (is_number(least) && is_number(most)).then(|| format!("choose {least} to {most}"))
 }
@@ -71,8 +79,8 @@ mod tests {
             ("--length", "1,5", "write a number such as 12.5, without a unit"),
             ("--length", "", "write a number such as 12.5, without a unit"),
             ("--rate", "44.1k", "write a whole number such as 64, without a unit"),
-            ("--rate", "-1", "choose 0 to 4294967295"),
-            ("--frames", "9999999999", "choose 0 to 4294967295"),
+            ("--rate", "-1", "choose 0 or more"),
+            ("--frames", "9999999999", "it is larger than any number"),
             ("--frames", "99999999999999999999", "it is larger than any number"),
         ] {
             let told = refused(&["render", "a.toml", "-o", "a.wav", option, value]);

@@ -127,6 +127,7 @@ fn check_files(
     files.reads_session(&args.session, opened.sources());
     opened.input_files().for_each(|path| files.reads("the file of an --input", path));
     args.profile.profile.iter().for_each(|path| files.reads("the profile", path));
+    files.prints()?;
     files.writes("--output", &args.output, Kind::Audio)?;
     stems.check(&mut files)?;
     takes::check_files(takes, opened.rate_hz(), &mut files)

@@ -37,6 +37,7 @@ pub(super) fn run(args: &TraceArgs, format: Format) -> Result<Exit, Failure> {
     let mut files = Files::new(args.force);
     let named = args.from.iter().filter(|from| !is_stdin(from));
     named.for_each(|from| files.reads("--from", from));
+    files.prints()?;
     files.writes("--output", &args.output, kind(format))?;
     let stop = crate::interrupt::flag()?;
     // Relaxed: the flag publishes nothing.

@@ -127,8 +127,11 @@ fn fault_01_standard_output_is_no_input_either() {
     let (folder, file) = one_track("");
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     std::fs::copy(record(), at("r.json")).unwrap();
-    let before = ["try.toml", "loop.flac", "r.json"].map(|name| std::fs::read(at(name)).unwrap());
-    let (audio, record) = (at("loop.flac"), at("r.json"));
+    let lab = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/results/lab-quick-2cpu-vm.sqlite");
+    std::fs::copy(lab, at("lab.sqlite")).unwrap();
+    let names = ["try.toml", "loop.flac", "r.json", "lab.sqlite"];
+    let before = names.map(|name| std::fs::read(at(name)).unwrap());
+    let (audio, record, lab) = (at("loop.flac"), at("r.json"), at("lab.sqlite"));
     for line in [
         format!("render {file} -o - 1<> {audio}"),
         format!("render {file} -o /dev/stdout 1<> {audio}"),
@@ -137,13 +140,23 @@ fn fault_01_standard_output_is_no_input_either() {
         format!("session convert {file} -o - >> {file}"),
         format!("report {record} -o - 1<> {record}"),
         format!("report {record} -o - --force 1<> {record}"),
+        // What is only printed would be added to them just so.
+        format!("report {record} >> {record}"),
+        format!("session show {file} >> {file}"),
+        format!("check {file} >> {file}"),
+        format!("play {file} --device virtual --length 0.1 --headless >> {audio}"),
+        format!("bench {file} --blocks 1 --policy off >> {file}"),
+        format!("trace {file} -o {} >> {file}", at("trace.html")),
+        format!("lab query --records {lab} 'select 1' >> {lab}"),
+        format!("lab export --records {lab} -o - >> {lab}"),
+        format!("lab report --records {lab} --json >> {lab}"),
     ] {
         // The paths of a session from standard input begin where the command runs.
         let ran = through_shell(&format!("cd {} && \"$HOCKET\" {line}", at("")));
         assert_eq!(ran.code, Some(2), "{line}: {}", ran.err);
         assert!(ran.err.contains("nothing was changed"), "{line}: {}", ran.err);
     }
-    for (name, bytes) in ["try.toml", "loop.flac", "r.json"].iter().zip(&before) {
+    for (name, bytes) in names.iter().zip(&before) {
         assert!(&std::fs::read(at(name)).unwrap() == bytes, "{name}");
     }
     // Any other file takes what it gets.
