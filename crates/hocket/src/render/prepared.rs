@@ -11,7 +11,7 @@ use hocket_plugins::isolate::Pace;
 
 use super::region::{self, Asked};
 use super::stems::Stems;
-use super::{Recording, check_length};
+use super::{Recording, check_length, size};
 use crate::bench::ANY_RATE_HZ;
 use crate::cli::{DitherArg, RenderArgs, ScheduleArg};
 use crate::failure::Failure;
@@ -74,6 +74,10 @@ impl Prepared {
         let region = Asked::of(args, opened.session(), opened.rate_hz())?;
         let stems = Stems::of(args.stems.as_deref(), opened.session(), format);
         check_files(args, &opened, (&stems, &takes))?;
+        if let Some(end) = region.known_end(opened.session(), opened.rate_hz()) {
+            let region = region.within(args, || Ok(end), opened.rate_hz())?;
+            size::question(args, region, opened.rate_hz(), stems.paths().count() as u64)?;
+        }
         crate::bench::check_block(args.frames, opened.rate_hz())?;
         format
             .check(&args.output, opened.rate_hz(), args.format.into())

@@ -48,6 +48,13 @@ impl Asked {
         Ok(Asked { from, to: to.or(length.map(|length| from + length)) })
     }
 
+    /// The frame after the last, where the arguments or the session say it. Otherwise the audio files do.
+    pub fn known_end(self, session: &Session, rate_hz: u32) -> Option<u64> {
+        let by_session =
+            session.length_s.map(|length| (length * f64::from(rate_hz)).round() as u64);
+        self.to.or(by_session).filter(|frames| *frames > 0)
+    }
+
     /// The region of a session that has so many frames; `None`: it has no end.
     ///
     /// # Errors

@@ -295,6 +295,33 @@ fn fault_08_a_render_of_many_days_is_questioned_by_its_size() {
     assert_eq!(files(folder.path()), ["loop.flac", "try.toml"]);
 }
 
+/// What the arguments and the session say is refused before any audio is loaded, whose faults are told then.
+#[test]
+fn fault_02_a_part_that_the_session_does_not_have_is_refused_before_loading() {
+    let (folder, file) = session(
+        "[session]\nsample_rate_hz = 44100\nlength_s = 2\n[[track]]\nname = \"a\"\n\
+         clip = [{ file = \"cut.flac\" }]\n",
+    );
+    let whole = std::fs::read(folder.path().join("loop.flac")).unwrap();
+    let most = &whole[..whole.len() - 10];
+    std::fs::write(folder.path().join("cut.flac"), most).unwrap();
+    let out = folder.path().join("out.wav");
+    let render =
+        |args: &[&str]| run(&[&["render", &file, "-o", out.to_str().unwrap()], args].concat());
+    let loads = render(&["--strict"]);
+    assert!(loads.err.contains("cut.flac"), "{}", loads.err);
+    for (args, why) in [
+        (["--from", "3"].as_slice(), "the session ends before, after 2.000 s"),
+        (&["--from", "3", "--strict"], "the session ends before, after 2.000 s"),
+        (&["--to", "100000", "--strict"], "1.2 days"),
+    ] {
+        let ran = render(args);
+        assert_eq!(ran.code, Some(2), "{args:?}: {}", ran.err);
+        assert!(ran.err.contains(why) && !ran.err.contains("cut.flac"), "{args:?}: {}", ran.err);
+    }
+    assert!(!out.exists());
+}
+
 /// A disk without room for the render is seen before the first block.
 #[test]
 fn fault_08_a_render_larger_than_the_disk_is_refused() {
