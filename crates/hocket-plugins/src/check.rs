@@ -6,6 +6,7 @@
 
 mod calls;
 mod exercises;
+mod piece;
 mod player;
 mod sibling;
 mod sound;
@@ -71,6 +72,8 @@ pub struct Timing {
     pub rate_hz: u32,
     /// Block length.
     pub frames: usize,
+    /// How many notes are held; 0 for a plug-in that takes none.
+    pub held_notes: usize,
     /// Blocks.
     pub blocks: usize,
     /// Half of them took no longer, in microseconds.
@@ -156,6 +159,10 @@ impl Notes {
 
     fn ok(&mut self, found: impl Into<String>) {
         self.say(Level::Ok, found.into(), None);
+    }
+
+    fn unknown(&mut self, found: impl Into<String>) {
+        self.say(Level::Unmeasured, found.into(), None);
     }
 
     fn warn(&mut self, found: impl Into<String>, remedy: &str) {

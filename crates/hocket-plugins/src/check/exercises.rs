@@ -11,9 +11,10 @@ use std::path::Path;
 use hocket_dsp::{Change, TimedChange};
 
 use super::calls;
+use super::piece::{Piece, sound};
 use super::player::{Player, Score};
 use super::sound::{
-    Found, Random, Sound, constant, difference, from, joined, loudest, noise, not_finite, peak,
+    Found, Random, Sound, constant, difference, from, is_silent, joined, loudest, not_finite, peak,
     same, subnormal,
 };
 use super::{Job, Line, Notes, SystemCalls};
@@ -43,8 +44,13 @@ const RATE_HZ: u32 = 48_000;
 const CUTS: [&[usize]; 8] =
     [&[64], &[1], &[7], &[100], &[512], &[1024], &[4096], &[1, 64, 33, 1024, 7, 4096, 128, 500]];
 const CHANGING: &[usize] = CUTS[7];
-/// Frames of a sound whose cuts are compared.
+/// Frames of a sound whose cuts are compared. Where notes are played it is a second, so that voices also end meanwhile.
 const FRAMES: usize = 12_000;
+/// At one rate, a piece with notes goes on for so many seconds behind them: many voices fade out for longer than a second.
+const FADE_OUT_S: usize = 3;
+/// Frames for each end of a range, and where notes are played.
+const END_FRAMES: usize = 1024;
+const END_FRAMES_WITH_NOTES: usize = 4800;
 /// Rounds with other random values.
 const ROUNDS: u64 = 8;
 /// Values above are suspicious: 60 dB over full scale.
@@ -82,6 +88,21 @@ struct Exercises<'a> {
     /// Objects that were loaded before the plug-in.
     loaded: Vec<usize>,
     pair: &'a Result<[u32; 2], String>,
+    heard: Heard,
+}
+
+/// How often the present check has played the plug-in, and how often nothing sounded. Silence is the same whatever a plug-in
+/// does wrong, so a check that heard nothing has shown nothing.
+#[derive(Debug, Clone, Copy, Default)]
+struct Heard {
+    plays: u64,
+    silent: u64,
+}
+
+impl Heard {
+    fn nothing(self) -> bool {
+        self.plays > 0 && self.silent == self.plays
+    }
 }
 
 impl<'a> Exercises<'a> {
@@ -90,12 +111,14 @@ impl<'a> Exercises<'a> {
         let _ = crate::lv2::available();
         let (plugin, seed) = (&job.plugin, job.seed);
         let (notes, loaded, pair) = (Notes::new(file), calls::loaded(), &job.pair);
-        Exercises { plugin, seed, system_calls, notes, loaded, pair }
+        let heard = Heard::default();
+        Exercises { plugin, seed, system_calls, notes, loaded, pair, heard }
     }
 
     fn run(mut self, skip: usize) -> io::Result<()> {
         for check in ALL.iter().skip(skip) {
             self.notes.begin(check);
+            self.heard = Heard::default();
             if let Err(why) = self.check(check) {
                 self.notes.fail(why, "it ran before: look for what one instance leaves behind");
             }
@@ -139,6 +162,42 @@ impl<'a> Exercises<'a> {
         self.notes.at(place(rate_hz, lengths, seed));
     }
 
+    /// How long a sound is whose cuts are compared.
+    fn frames(&self, rate_hz: u32) -> usize {
+        if self.plugin.events { rate_hz as usize } else { FRAMES }
+    }
+
+    /// What goes in where outputs are compared.
+    fn piece(&self, rate_hz: u32, seed: u64) -> Piece {
+        Piece::of(self.plugin, self.frames(rate_hz), seed)
+    }
+
+    /// What goes in where block lengths are compared. At one rate, voices have time to end.
+    fn long_piece(&self, rate_hz: u32) -> Piece {
+        let piece = self.piece(rate_hz, self.seed);
+        let more = match self.plugin.events && rate_hz == RATE_HZ {
+            true => sound(self.plugin, FADE_OUT_S * rate_hz as usize, self.seed),
+            false => return piece,
+        };
+        Piece { sound: joined(&[piece.sound, more]), ..piece }
+    }
+
+    /// Plays a piece, and takes note of whether it sounds.
+    fn play(&mut self, player: &mut Player, lengths: &[usize], piece: &Piece) -> Sound {
+        let made = player.play(&piece.sound, lengths, &piece.score);
+        self.heard.plays += 1;
+        self.heard.silent += u64::from(is_silent(&made, SILENT));
+        made
+    }
+
+    /// The check has found nothing wrong, unless nothing sounded.
+    fn pass(&mut self, found: impl Into<String>) {
+        match self.heard.nothing() {
+            true => self.notes.unknown("nothing sounded, so this check shows nothing"),
+            false => self.notes.ok(found),
+        }
+    }
+
     /// The output with this row, behind `the` or `its`: extra outputs have names.
     fn output(&self, row: usize) -> String {
         let mut rows = 2;
@@ -152,11 +211,11 @@ impl<'a> Exercises<'a> {
         }
     }
 
-    /// Whether two new instances make the same of one sound.
-    fn is_repeatable(&self, values: &[f32], sound: &Sound) -> Result<bool, String> {
+    /// Whether two new instances make the same of one piece.
+    fn is_repeatable(&self, values: &[f32], piece: &Piece) -> Result<bool, String> {
         let made = || -> Result<Sound, String> {
             let mut player = Player::new(self.plugin, values, RATE_HZ, None)?;
-            Ok(player.play(sound, CUTS[0], &Score::default()))
+            Ok(player.play(&piece.sound, CUTS[0], &piece.score))
         };
         Ok(same(&made()?, &made()?))
     }
@@ -196,11 +255,12 @@ impl Exercises<'_> {
     fn blocks(&mut self) -> Result<(), String> {
         let mut differs: Option<(Found<f32>, String)> = None;
         for rate_hz in RATES_HZ {
-            let sound = noise(FRAMES, self.seed);
+            let piece = self.long_piece(rate_hz);
             let mut first = None;
             for lengths in CUTS {
                 self.at(rate_hz, lengths, self.seed);
-                let made = self.player(rate_hz)?.play(&sound, lengths, &Score::default());
+                let mut player = self.player(rate_hz)?;
+                let made = self.play(&mut player, lengths, &piece);
                 if let Some(Found { row, what: frame }) = not_finite(&made) {
                     let found =
                         format!("frame {frame} of the {} is no finite number", self.output(row));
@@ -216,7 +276,7 @@ impl Exercises<'_> {
             }
         }
         self.at(RATE_HZ, CUTS[0], self.seed);
-        let repeats = self.is_repeatable(&self.defaults(), &noise(FRAMES, self.seed))?;
+        let repeats = self.is_repeatable(&self.defaults(), &self.long_piece(RATE_HZ))?;
         match differs {
             _ if !repeats => self.notes.warn(
                 "two new instances make different output of the same input, so block lengths cannot be compared",
@@ -232,22 +292,22 @@ impl Exercises<'_> {
                 let remedy = "count frames and not runs, for example where coefficients or an LFO change";
                 self.notes.warn(found, remedy);
             }
-            None => self.notes.ok("the same bits for blocks of 1 to 4096 frames and for changing ones, at each rate"),
+            None => self.pass("the same bits for blocks of 1 to 4096 frames and for changing ones, at each rate"),
         }
         Ok(())
     }
 
     fn reset(&mut self) -> Result<(), String> {
-        let sound = noise(FRAMES, self.seed);
+        let piece = self.piece(RATE_HZ, self.seed);
         self.at(RATE_HZ, CUTS[0], self.seed);
         let mut player = self.player(RATE_HZ)?;
-        let first = player.play(&sound, CUTS[0], &Score::default());
+        let first = self.play(&mut player, CUTS[0], &piece);
         player.reset();
-        let again = player.play(&sound, CUTS[0], &Score::default());
-        let repeats = self.is_repeatable(&self.defaults(), &sound)?;
+        let again = self.play(&mut player, CUTS[0], &piece);
+        let repeats = self.is_repeatable(&self.defaults(), &piece)?;
         match () {
-            () if same(&first, &again) => self.notes.ok("after a reset it plays as a new one"),
-            () if !repeats => self.notes.ok("not compared: new instances differ, too"),
+            () if same(&first, &again) => self.pass("after a reset it plays as a new one"),
+            () if !repeats => self.notes.unknown("not compared: new instances differ, too"),
             () => {
                 let Found { row, what } = difference(&first, &again);
                 let output = self.output(row);
@@ -269,40 +329,42 @@ impl Exercises<'_> {
             return Ok(());
         }
         self.ends_of_ranges()?;
+        let before = self.heard.silent;
         for round in 0..ROUNDS {
             let seed = self.seed.wrapping_add(round);
             self.at(RATE_HZ, CHANGING, seed);
             let mut random = Random::new(seed);
             let values = random.values(&self.plugin.params);
-            let changes = random.changes(&self.plugin.params, 200, FRAMES);
+            let mut piece = self.piece(RATE_HZ, seed);
+            piece.score.changes = random.changes(&self.plugin.params, 200, self.frames(RATE_HZ));
             let mut player = Player::new(self.plugin, &values, RATE_HZ, None)?;
-            let score = Score { changes, events: Vec::new() };
-            let made = player.play(&noise(FRAMES, seed), CHANGING, &score);
+            let made = self.play(&mut player, CHANGING, &piece);
             if !self.is_fine(&made, "with random values") {
                 return Ok(());
             }
         }
         if self.notes.is_clean() {
             let count = self.plugin.params.len();
-            let found = format!(
-                "{count} at both ends of their ranges, and {ROUNDS} rounds of 200 random changes"
-            );
-            self.notes.ok(found);
+            let silent = silent_rounds(self.heard.silent - before);
+            self.pass(format!(
+                "{count} at both ends of their ranges, and {ROUNDS} rounds of 200 random changes{silent}"
+            ));
         }
         Ok(())
     }
 
     /// Each parameter alone at its ends. A player that failed is replaced.
     fn ends_of_ranges(&mut self) -> Result<(), String> {
-        let sound = noise(1024, self.seed);
+        let frames = if self.plugin.events { END_FRAMES_WITH_NOTES } else { END_FRAMES };
+        let mut piece = Piece::of(self.plugin, frames, self.seed);
         let mut player = self.player(RATE_HZ)?;
         for (index, param) in self.plugin.params.iter().enumerate().take(usize::from(u16::MAX)) {
             let (min, max) = param.range();
             for value in [min, max, param.default_value()] {
                 self.notes.at(format!("{RATE_HZ} Hz, block 64, {} = {value}", param.name));
                 let change = Change::Param { index: index as u16, value };
-                let changes = vec![TimedChange { frame: 0, change }];
-                let made = player.play(&sound, CUTS[0], &Score { changes, events: Vec::new() });
+                piece.score.changes = vec![TimedChange { frame: 0, change }];
+                let made = self.play(&mut player, CUTS[0], &piece);
                 if !self.is_fine(&made, "with one parameter at an end of its range") {
                     player = self.player(RATE_HZ)?;
                 }
@@ -328,6 +390,10 @@ impl Exercises<'_> {
     }
 
     fn input(&mut self) -> Result<(), String> {
+        if self.plugin.layout.inputs == 0 {
+            self.notes.ok("it has no audio input");
+            return Ok(());
+        }
         let odd = [
             ("NaN", f32::NAN),
             ("infinite", f32::INFINITY),
@@ -339,17 +405,18 @@ impl Exercises<'_> {
             self.odd_input(name, value)?;
         }
         if self.notes.is_clean() {
-            self.notes
-                .ok("NaN, infinite, huge and subnormal input passes, and leaves nothing behind");
+            self.pass("NaN, infinite, huge and subnormal input passes, and leaves nothing behind");
         }
         Ok(())
     }
 
     fn odd_input(&mut self, name: &str, value: f32) -> Result<(), String> {
         let mut player = self.player(RATE_HZ)?;
-        let clean = noise(RATE_HZ as usize, self.seed);
-        let sound = joined(&[noise(2048, self.seed), constant(value, 512), clean]);
-        let made = player.play(&sound, CUTS[0], &Score::default());
+        let [begin, clean] =
+            [2048, RATE_HZ as usize].map(|frames| sound(self.plugin, frames, self.seed));
+        let odd = joined(&[begin, constant(value, 512), clean]);
+        let notes = Piece::of(self.plugin, odd[0].len(), self.seed);
+        let made = self.play(&mut player, CUTS[0], &Piece { sound: odd, ..notes });
         if value.is_subnormal() {
             self.is_fine(&made, "with subnormal input");
             return Ok(());
@@ -358,7 +425,8 @@ impl Exercises<'_> {
         let Some(Found { row, .. }) = not_finite(&last) else { return Ok(()) };
         let output = self.output(row);
         player.reset();
-        let after = player.play(&noise(FRAMES, self.seed), CUTS[0], &Score::default());
+        let again = self.piece(RATE_HZ, self.seed);
+        let after = self.play(&mut player, CUTS[0], &again);
         match not_finite(&after) {
             Some(_) => self.notes.fail(
                 format!("{name} input for 512 frames makes its {output} unusable for ever: not even a reset helps"),
@@ -376,7 +444,9 @@ impl Exercises<'_> {
         self.notes.at(format!("{RATE_HZ} Hz, block 512, seed {}", self.seed));
         let rate = RATE_HZ as usize;
         let mut player = self.player(RATE_HZ)?;
-        player.play(&noise(rate, self.seed), &[512], &Score::default());
+        // Its notes have ended where the silence begins.
+        let piece = Piece::of(self.plugin, rate, self.seed);
+        self.play(&mut player, &[512], &piece);
         let loud_ns = median(&player.times_ns);
         let (mut tail, mut subnormals, mut slowest_ns) = (0, 0, 0);
         for second in 0..LONGEST_TAIL_S {
@@ -413,11 +483,20 @@ impl Exercises<'_> {
                 .warn(format!("in silence it takes {times} times as long as with sound"), remedy);
         }
         if self.notes.is_clean() {
-            self.notes.ok(match tail_s {
+            self.pass(match tail_s {
                 0 => "silent at once, below -120 dBFS".into(),
                 LONGEST_TAIL_S => format!("it still sounds after {LONGEST_TAIL_S} s of silence"),
                 _ => format!("it sounds on for up to {tail_s} s, then it is below -120 dBFS"),
             });
         }
+    }
+}
+
+/// Behind what random rounds found: in how many of them nothing sounded.
+fn silent_rounds(silent: u64) -> String {
+    match silent {
+        0 => String::new(),
+        1 => "; in 1 of these rounds nothing sounded".into(),
+        _ => format!("; in {silent} of these rounds nothing sounded"),
     }
 }

@@ -20,6 +20,8 @@ pub struct BesideSibling {
     pub cpus: [u32; 2],
     /// Block length.
     pub frames: usize,
+    /// How many notes are held; 0 for a plug-in that takes none.
+    pub held_notes: usize,
     /// Median time of a block in microseconds, the sibling idle.
     pub alone_us: f64,
     /// The same, the sibling busy.
@@ -36,11 +38,16 @@ impl BesideSibling {
     /// In words.
     pub fn told(&self) -> String {
         let [own, other] = self.cpus;
+        let held = match self.held_notes {
+            0 => String::new(),
+            count => format!(", with {count} notes held,"),
+        };
         let change = |ratio: f64| format!("{:+.0}", 100.0 * (ratio - 1.0));
         format!(
-            "a busy thread on the other half of its core (CPU {own} beside {other}) changes the time of a block of {} frames \
+            "a busy thread on the other half of its core (CPU {own} beside {other}) changes the time of a block of {} frames{} \
              by {} % [{}, {}]: {:.1} µs instead of {:.1}",
             self.frames,
+            held,
             change(self.ratio),
             change(self.interval[0]),
             change(self.interval[1]),
@@ -50,7 +57,8 @@ impl BesideSibling {
     }
 }
 
-/// Measures on these CPUs. `block_us`: plays some blocks of `frames`, and returns the median time of one.
+/// Measures on these CPUs. `block_us`: plays some blocks of `frames` while notes are held, and returns the median time of
+/// one.
 ///
 /// The calling thread is on the first CPU meanwhile.
 ///
@@ -58,7 +66,7 @@ impl BesideSibling {
 /// The system refuses one of the CPUs.
 pub(super) fn measure(
     cpus: [u32; 2],
-    frames: usize,
+    (frames, held_notes): (usize, usize),
     mut block_us: impl FnMut() -> f64,
 ) -> Result<BesideSibling, String> {
     let _seat = OnCpu::take(cpus[0])?;
@@ -84,6 +92,7 @@ pub(super) fn measure(
     Ok(BesideSibling {
         cpus,
         frames,
+        held_notes,
         alone_us: ranked(&|(alone, _)| *alone)[TURNS / 2],
         beside_us: ranked(&|(_, beside)| *beside)[TURNS / 2],
         ratio: ratios[TURNS / 2],
@@ -180,12 +189,14 @@ mod tests {
             assert_eq!(own().count(), 1);
             if matches!(calls % 4, 0 | 3) { 3.0 } else { 2.0 }
         };
-        let found = measure(pair, 256, block_us).unwrap();
+        let found = measure(pair, (256, 8), block_us).unwrap();
         assert_eq!(calls, 1 + 2 * TURNS);
         assert_eq!((found.alone_us, found.beside_us), (2.0, 3.0));
         assert_eq!((found.ratio, found.interval), (1.5, [1.5, 1.5]));
         assert!(
-            found.told().contains("by +50 % [+50, +50]: 3.0 µs instead of 2.0"),
+            found.told().contains(
+                "of 256 frames, with 8 notes held, by +50 % [+50, +50]: 3.0 µs instead of 2.0"
+            ),
             "{}",
             found.told()
         );
@@ -196,8 +207,8 @@ mod tests {
     fn a_cpu_that_is_not_there_is_an_error() {
         let before = own();
         for cpu in [CpuSet::MAX_CPU as u32 - 1, u32::MAX] {
-            assert!(measure([cpu, cpu], 64, || 1.0).is_err());
-            assert!(measure([own_cpus()[0], cpu], 64, || 1.0).is_err());
+            assert!(measure([cpu, cpu], (64, 0), || 1.0).is_err());
+            assert!(measure([own_cpus()[0], cpu], (64, 0), || 1.0).is_err());
         }
         assert_eq!(own(), before);
     }

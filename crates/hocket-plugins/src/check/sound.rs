@@ -114,6 +114,11 @@ pub fn peak(sound: &Sound) -> f32 {
     loudest(sound).what
 }
 
+/// Whether no sample is above a level. What is no number is no silence.
+pub fn is_silent(sound: &Sound, level: f32) -> bool {
+    sound.iter().flatten().all(|sample| sample.abs() <= level)
+}
+
 /// Whether every bit is the same.
 pub fn same(one: &Sound, other: &Sound) -> bool {
     let bits = |sound: &Sound| -> Vec<u32> {
@@ -158,6 +163,7 @@ mod tests {
         let mut sound = constant(0.0, 8);
         assert_eq!((not_finite(&sound), subnormal(&sound)), (None, 0));
         sound[1][3] = f32::NAN;
+        assert!(is_silent(&constant(0.0, 8), 0.0) && !is_silent(&sound, 1.0));
         sound[0][5] = 1e-40;
         let found = Some(Found { row: 1, what: 3 });
         assert_eq!((not_finite(&sound), subnormal(&sound)), (found, 1));

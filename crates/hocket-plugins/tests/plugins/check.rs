@@ -7,7 +7,7 @@ use std::time::Duration;
 use hocket_plugins::check::{ALL, Job, Level, Report, Supervisor, Verdict, exercise};
 use hocket_plugins::{clap, lv2};
 
-use crate::common::{bundle, test_clap};
+use crate::common::{bundle, test_clap, test_instrument};
 
 /// The child. Its last two arguments say what to do; without them it has nothing to do.
 #[test]
@@ -33,12 +33,20 @@ fn supervisor(limit_s: u64) -> Supervisor {
 
 /// What is found of the tests' plug-in in a file of this name.
 fn checked(test: &str, name: &str, limit_s: u64) -> Option<Report> {
-    let file = test_clap(test)?;
+    Some(checked_as((&test_clap(test)?, "test.hocket.gain"), name, limit_s))
+}
+
+/// What is found of the tests' instrument in a file of this name.
+fn checked_instrument(test: &str, name: &str) -> Option<Report> {
+    Some(checked_as((&test_instrument(test)?, "test.hocket.instrument"), name, 60))
+}
+
+fn checked_as((file, id): (&Path, &str), name: &str, limit_s: u64) -> Report {
     let folder = tempfile::tempdir().unwrap();
     let library = folder.path().join(name);
     std::fs::copy(file, &library).unwrap();
-    let plugin = clap::describe(&library, "test.hocket.gain").unwrap();
-    Some(supervisor(limit_s).check(&plugin, 7).unwrap())
+    let plugin = clap::describe(&library, id).unwrap();
+    supervisor(limit_s).check(&plugin, 7).unwrap()
 }
 
 /// The worst verdict of a check.
@@ -142,13 +150,75 @@ fn extra_outputs_are_checked_as_well() {
     assert!(found.starts_with("the output 'Click' depends on the block length"), "{found}");
 }
 
+/// What instruments take notes for, or are silent.
+const WITH_NOTES: [&str; 7] =
+    ["blocks", "silence", "reset", "events", "calls", "threads", "timing"];
+
+#[test]
+fn a_good_instrument_passes_every_check_and_sounds_in_it() {
+    let test = "a_good_instrument_passes_every_check_and_sounds_in_it";
+    let Some(report) = checked_instrument(test, "good.clap") else { return };
+    assert_eq!(failed(&report), [""; 0], "{report:#?}");
+    for check in ["builds", "blocks", "input", "silence", "reset", "events", "threads"] {
+        assert_eq!(worst(&report, check).level, Level::Ok, "{report:#?}");
+    }
+    assert_eq!(worst(&report, "input").found, "it has no audio input");
+    // Notes of the second before it have ended, and fade out.
+    assert!(
+        worst(&report, "silence").found.starts_with("it sounds on for up to 1 s"),
+        "{report:#?}"
+    );
+    assert_eq!(worst(&report, "calls").level, Level::Unmeasured, "system calls alone");
+    assert!(report.timings.iter().all(|timing| timing.held_notes == 8), "{report:#?}");
+    let said: Vec<&str> = report.verdicts.iter().map(|verdict| verdict.found.as_str()).collect();
+    assert!(!said.iter().any(|found| found.contains("nothing sounded")), "{said:#?}");
+}
+
+#[test]
+fn mistakes_of_instruments_are_found_with_notes() {
+    let test = "mistakes_of_instruments_are_found_with_notes";
+    let Some(report) = checked_instrument(test, "runs.clap") else { return };
+    let blocks = worst(&report, "blocks");
+    assert_eq!(blocks.level, Level::Warning, "{report:#?}");
+    assert!(blocks.found.starts_with("the output depends on the block length"), "{blocks:?}");
+    let report = checked_instrument(test, "drifts.clap").unwrap();
+    let reset = worst(&report, "reset");
+    assert!(reset.found.starts_with("after a reset it does not play as a new one"), "{reset:?}");
+    assert_eq!(worst(&report, "blocks").level, Level::Ok, "{report:#?}");
+    let report = checked_instrument(test, "grows.clap").unwrap();
+    assert_eq!(worst(&report, "calls").level, Level::Failed, "{report:#?}");
+    let mut found = report.verdicts.iter().map(|verdict| verdict.found.as_str());
+    assert!(
+        found.any(|found| found == "it allocates while it plays: calloc 8 times, free 8 times"),
+        "{report:#?}"
+    );
+    let report = checked_instrument(test, "lingers.clap").unwrap();
+    assert_eq!(worst(&report, "silence").found, "it still sounds after 20 s of silence");
+    assert_eq!(worst(&report, "events").level, Level::Warning, "{report:#?}");
+}
+
+#[test]
+fn silence_is_no_success() {
+    let Some(report) = checked_instrument("silence_is_no_success", "mute.clap") else { return };
+    for check in WITH_NOTES {
+        let of = report.verdicts.iter().filter(|verdict| verdict.check == check);
+        assert!(of.clone().all(|verdict| verdict.level != Level::Ok), "{report:#?}");
+        let says =
+            |found: &str| found.starts_with("nothing sounded") || found == "no note made a sound";
+        assert!(of.clone().any(|verdict| says(&verdict.found)), "{check}: {report:#?}");
+    }
+    assert_eq!(failed(&report), [""; 0], "{report:#?}");
+}
+
 #[test]
 fn plug_ins_of_the_system_are_checked() {
     let test = "plug_ins_of_the_system_are_checked";
     let Some(mda) = bundle(test, "mda.lv2") else { return };
-    for name in ["Overdrive", "EPiano"] {
+    for (name, blocks) in [("Overdrive", Level::Ok), ("EPiano", Level::Warning)] {
         let plugin = lv2::describe(&mda, &format!("http://drobilla.net/plugins/mda/{name}"));
         let report = supervisor(60).check(&plugin.unwrap(), 7).unwrap();
         assert_eq!(failed(&report), [""; 0], "{report:#?}");
+        // Voices of the piano end only where a run ends.
+        assert_eq!(worst(&report, "blocks").level, blocks, "{report:#?}");
     }
 }

@@ -64,11 +64,21 @@ pub fn vst3_bundle(test: &str, name: &str) -> Option<PathBuf> {
 
 /// The tests' own CLAP plug-in, which cargo builds with all examples.
 pub fn test_clap(test: &str) -> Option<PathBuf> {
+    example(test, "test_clap")
+}
+
+/// The tests' own CLAP instrument.
+pub fn test_instrument(test: &str) -> Option<PathBuf> {
+    example(test, "test_instrument")
+}
+
+/// The library of an example of this crate.
+fn example(test: &str, name: &str) -> Option<PathBuf> {
     let program = std::env::current_exe().unwrap();
     let folder = program.parent().unwrap().parent().unwrap().join("examples");
-    let file = folder.join("libtest_clap.so");
+    let file = folder.join(format!("lib{name}.so"));
     if !file.exists() {
-        skipped(test, "the example test_clap is not built: build with --examples");
+        skipped(test, &format!("the example {name} is not built: build with --examples"));
         return None;
     }
     Some(file)
@@ -76,13 +86,7 @@ pub fn test_clap(test: &str) -> Option<PathBuf> {
 
 /// A bundle of this name with the tests' own VST3 plug-in.
 pub fn test_vst3(test: &str, folder: &Path, name: &str) -> Option<PathBuf> {
-    let program = std::env::current_exe().unwrap();
-    let examples = program.parent().unwrap().parent().unwrap().join("examples");
-    let file = examples.join("libtest_vst3.so");
-    if !file.exists() {
-        skipped(test, "the example test_vst3 is not built: build with --examples");
-        return None;
-    }
+    let file = example(test, "test_vst3")?;
     let bundle = folder.join(format!("{name}.vst3"));
     let place = bundle.join(format!("Contents/{}-linux", std::env::consts::ARCH));
     std::fs::create_dir_all(&place).unwrap();

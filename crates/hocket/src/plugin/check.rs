@@ -211,7 +211,11 @@ fn times(timings: &[Timing]) -> String {
         let _ = writeln!(out, "{:>6}{median:>20}{p99:>20}{worst:>20}", timing.frames);
     }
     let rate = timings[0].rate_hz;
-    out + &format!("of their deadline at {rate} Hz; without real-time priority\n\n")
+    let held = match timings[0].held_notes {
+        0 => String::new(),
+        count => format!(", with {count} notes held"),
+    };
+    out + &format!("of their deadline at {rate} Hz{held}; without real-time priority\n\n")
 }
 
 fn json_of(reports: &[Report]) -> serde_json::Value {

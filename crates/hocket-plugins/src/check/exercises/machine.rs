@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use super::super::calls::{self, Called, Purpose};
+use super::super::piece::{HELD, Piece, sound};
 use super::super::player::Score;
-use super::super::sound::{Random, noise};
+use super::super::sound::Random;
 use super::super::{Level, Line, Timing, sibling};
 use super::events::music;
 use super::{Exercises, FRAMES, RATE_HZ};
@@ -34,33 +35,38 @@ impl Exercises<'_> {
         }
         player.watch = self.system_calls.as_ref().ok().copied();
         if let Err(why) = &self.system_calls {
-            let found = format!("system calls are not watched: {why}");
-            self.notes.say(Level::Unmeasured, found, None);
+            self.notes.unknown(format!("system calls are not watched: {why}"));
         }
-        let frames = 64 * WATCHED_BLOCKS;
-        let sound = noise(frames, self.seed);
-        let mut random = Random::new(self.seed);
-        let changes = random.changes(&self.plugin.params, WATCHED_BLOCKS, frames);
-        let events = if self.plugin.events { music(self.seed, frames) } else { Vec::new() };
-        let rounds = [
-            ("in the first block", noise(64, self.seed), Score::default()),
-            ("while it plays", sound.clone(), Score::default()),
-            ("when parameters change", sound.clone(), Score { changes, events: Vec::new() }),
-            ("with notes", sound, Score { changes: Vec::new(), events }),
-        ];
-        let says_more = |score: &Score| !(score.changes.is_empty() && score.events.is_empty());
-        for (index, (when, sound, score)) in rounds.iter().enumerate() {
-            if index < 2 || says_more(score) {
-                player.play(sound, &[64], score);
-                self.called(when, index == 0);
-            }
+        for (index, (when, piece)) in self.watched_rounds().iter().enumerate() {
+            self.play(&mut player, &[64], piece);
+            self.called(when, index == 0);
         }
         if self.notes.worst.is_none_or(|worst| worst <= Level::Unmeasured) {
-            self.notes.ok(
+            self.pass(
                 "while it processes: no memory, locks, waits, files or threads of the C library",
             );
         }
         Ok(())
+    }
+
+    /// What is played while calls are counted, and when that is. Each round has notes where the plug-in takes them.
+    fn watched_rounds(&self) -> Vec<(&'static str, Piece)> {
+        let (plugin, seed) = (self.plugin, self.seed);
+        let frames = 64 * WATCHED_BLOCKS;
+        let piece = || Piece::of(plugin, frames, seed);
+        let mut rounds =
+            vec![("in the first block", Piece::of(plugin, 64, seed)), ("while it plays", piece())];
+        let changes = Random::new(seed).changes(&plugin.params, WATCHED_BLOCKS, frames);
+        if !changes.is_empty() {
+            let Piece { sound, score } = piece();
+            let score = Score { changes, ..score };
+            rounds.push(("when parameters change", Piece { sound, score }));
+        }
+        if plugin.events {
+            let score = Score { changes: Vec::new(), events: music(seed, frames) };
+            rounds.push(("with notes", Piece { sound: sound(plugin, frames, seed), score }));
+        }
+        rounds
     }
 
     /// What a round called.
@@ -90,7 +96,8 @@ impl Exercises<'_> {
     pub(super) fn threads(&mut self) -> Result<(), String> {
         self.notes.at(format!("{RATE_HZ} Hz, block 512"));
         let mut player = self.player(RATE_HZ)?;
-        player.play(&noise(FRAMES, self.seed), &[512], &Score::default());
+        let piece = Piece::of(self.plugin, FRAMES, self.seed);
+        self.play(&mut player, &[512], &piece);
         let wants_restart = player.wants_restart();
         let started = other_threads();
         drop(player);
@@ -103,8 +110,8 @@ impl Exercises<'_> {
             );
         }
         match (started.as_slice(), left.as_slice()) {
-            ([], []) => self.notes.ok("it starts none"),
-            (_, []) => self.notes.ok(format!("it starts {}, and ends them", named(&started))),
+            ([], []) => self.pass("it starts none"),
+            (_, []) => self.pass(format!("it starts {}, and ends them", named(&started))),
             (_, left) => self.notes.warn(
                 format!("{} go on after its end", named(left)),
                 "join threads in the destructor: the library may be unloaded behind it",
@@ -117,16 +124,27 @@ impl Exercises<'_> {
         for frames in TIMED {
             self.at(RATE_HZ, &[frames], self.seed);
             let mut player = self.player(RATE_HZ)?;
-            let sound = noise(frames * (TIMED_BLOCKS + WARM_UP), self.seed);
-            player.play(&sound, &[frames], &Score::default());
-            let timing = timing(frames, &player.times_ns[WARM_UP..]);
+            let piece = Piece::held(self.plugin, frames * (TIMED_BLOCKS + WARM_UP), self.seed);
+            self.play(&mut player, &[frames], &piece);
+            let timing = timing(frames, self.held_notes(), &player.times_ns[WARM_UP..]);
             self.notes.write(&Line::Timed(timing.clone()));
             self.deadline(&timing);
         }
+        if self.heard.nothing() {
+            self.notes.unknown("nothing sounded, so these are the times of silence");
+        }
         if self.notes.is_clean() {
-            self.notes.ok("99 of 100 blocks of each length take less than half of their deadline");
+            self.notes.ok(format!(
+                "99 of 100 blocks of each length take less than half of their deadline{}",
+                with_notes(self.held_notes())
+            ));
         }
         Ok(())
+    }
+
+    /// How many notes are held while blocks are timed.
+    fn held_notes(&self) -> usize {
+        if self.plugin.events { HELD } else { 0 }
     }
 
     /// What it is worth to keep the other half of the core free.
@@ -134,44 +152,57 @@ impl Exercises<'_> {
         let cpus = match self.pair {
             Ok(cpus) => *cpus,
             Err(why) => {
-                self.notes.say(Level::Unmeasured, why.clone(), None);
+                self.notes.unknown(why.clone());
                 return Ok(());
             }
         };
         self.at(RATE_HZ, &[BESIDE], self.seed);
         let mut player = self.player(RATE_HZ)?;
-        let warm_up = noise(BESIDE * WARM_UP, self.seed);
-        player.play(&warm_up, &[BESIDE], &Score::default());
+        let warm_up = Piece::held(self.plugin, BESIDE * WARM_UP, self.seed);
+        self.play(&mut player, &[BESIDE], &warm_up);
         let blocks = (TURN_NS / median(&player.times_ns).max(1))
             .clamp(*TURN_BLOCKS.start(), *TURN_BLOCKS.end());
-        let sound = noise(BESIDE * blocks as usize, self.seed);
+        let piece = Piece::held(self.plugin, BESIDE * blocks as usize, self.seed);
+        let (frames, held) = (BESIDE, self.held_notes());
         let block_us = || {
-            player.play(&sound, &[BESIDE], &Score::default());
+            self.play(&mut player, &[BESIDE], &piece);
             median(&player.times_ns) as f64 / 1e3
         };
-        match sibling::measure(cpus, BESIDE, block_us) {
+        match sibling::measure(cpus, (frames, held), block_us) {
             Ok(found) => {
-                self.notes.ok(found.told());
+                self.say_beside(found.told());
                 self.notes.write(&Line::Beside(found));
             }
-            Err(why) => self.notes.say(Level::Unmeasured, why, None),
+            Err(why) => self.notes.unknown(why),
         }
         Ok(())
+    }
+
+    fn say_beside(&mut self, told: String) {
+        match self.heard.nothing() {
+            true => self
+                .notes
+                .unknown(format!("nothing sounded, so this is the time of silence: {told}")),
+            false => self.notes.ok(told),
+        }
     }
 
     fn deadline(&mut self, timing: &Timing) {
         let share = |us: f64| 100.0 * us / timing.deadline_us;
         let (median, p99) = (share(timing.median_us), share(timing.p99_us));
+        let held = with_notes(timing.held_notes);
         let remedy =
             "the plug-in alone leaves no time for others: use longer blocks, or make it cheaper";
         if median > 100.0 {
             self.notes.fail(
-                format!("half of the blocks take {median:.0} % of their deadline or more"),
+                format!("half of the blocks take {median:.0} % of their deadline or more{held}"),
                 remedy,
             );
         } else if p99 > 50.0 {
-            self.notes
-                .warn(format!("one block in 100 takes {p99:.0} % of its deadline or more"), remedy);
+            self.notes.warn(
+                format!("one block in 100 takes {p99:.0} % of its deadline or more{held}"),
+                remedy,
+            );
         }
     }
 }
@@ -213,7 +244,15 @@ pub(super) fn median(times_ns: &[u64]) -> u64 {
     sorted.get(sorted.len() / 2).copied().unwrap_or(0)
 }
 
-fn timing(frames: usize, times_ns: &[u64]) -> Timing {
+/// Behind what is said of times.
+fn with_notes(held: usize) -> String {
+    match held {
+        0 => String::new(),
+        _ => format!(", with {held} notes held and struck anew every half second"),
+    }
+}
+
+fn timing(frames: usize, held_notes: usize, times_ns: &[u64]) -> Timing {
     let mut sorted = times_ns.to_vec();
     sorted.sort_unstable();
     let at = |share: f64| {
@@ -223,6 +262,7 @@ fn timing(frames: usize, times_ns: &[u64]) -> Timing {
     Timing {
         rate_hz: RATE_HZ,
         frames,
+        held_notes,
         blocks: times_ns.len(),
         median_us: at(0.5),
         p99_us: at(0.99),
@@ -238,9 +278,9 @@ mod tests {
     #[test]
     fn times_are_ranked() {
         let times: Vec<u64> = (1..=1000).rev().map(|time| time * 1000).collect();
-        let timing = timing(48, &times);
+        let timing = timing(48, 8, &times);
         assert_eq!((timing.median_us, timing.p99_us, timing.worst_us), (501.0, 991.0, 1000.0));
-        assert_eq!(timing.deadline_us, 1000.0);
+        assert_eq!((timing.deadline_us, timing.held_notes), (1000.0, 8));
         assert_eq!(median(&[]), 0);
     }
 }
