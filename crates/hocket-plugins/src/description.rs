@@ -84,6 +84,10 @@ pub struct Description {
     /// It crashed or hung when it was to describe itself, or what it said could not be read.
     #[serde(default)]
     pub is_broken: bool,
+    /// The refusal may be gone at the next look although the plug-in stays as it is. So it is when it makes no instance: mostly,
+    /// another library is missing.
+    #[serde(default)]
+    pub may_pass: bool,
 }
 
 impl Description {
@@ -111,6 +115,7 @@ impl Description {
             features,
             refusal,
             is_broken: false,
+            may_pass: false,
         }
     }
 }

@@ -27,7 +27,7 @@ pub use state::{Entry, State};
 const SEQUENCE_BYTES: usize = 64 * 1024;
 
 /// What Hocket offers: the features that a plug-in may require.
-const OFFERED: [&str; 16] = [
+pub(crate) const OFFERED: [&str; 16] = [
     "http://lv2plug.in/ns/ext/urid#map",
     "http://lv2plug.in/ns/ext/urid#unmap",
     "http://lv2plug.in/ns/ext/options#options",
@@ -81,9 +81,10 @@ pub fn describe(bundle: &Path, uri: &str) -> Result<Description, String> {
             found.extra_outputs = crate::extra::described(&plan.ports.extra);
             found.params.clone_from(&plan.ports.params);
             found.events = plan.ports.midi.is_some();
-            let checked = check(&found).and_then(|()| plan.latency(&plan.defaults(), None));
-            match checked {
-                Ok(frames) => (found.latency_frames, found.refusal) = (frames, None),
+            let latency = || plan.latency(&plan.defaults(), None);
+            match check(&found).map(|()| latency()) {
+                Ok(Ok(frames)) => (found.latency_frames, found.refusal) = (frames, None),
+                Ok(Err(why)) => (found.refusal, found.may_pass) = (Some(why), true),
                 Err(why) => found.refusal = Some(why),
             }
         }

@@ -29,8 +29,8 @@ const MOST_CRASHES: usize = 3;
 const DEEPEST: usize = 4;
 /// No description of a library is longer, and no file with the results of all of them.
 const LONGEST: u64 = 64 << 20;
-/// The format of the file that keeps results. A number for each change of what a description means.
-const CACHE_FORMAT: &str = "hocket-plugins/4";
+/// The format of the file that keeps results. Behind it follows which Hocket wrote them ([`Scanner::cache_key`]).
+const CACHE_FORMAT: &str = "hocket-plugins/5";
 
 /// A file or folder with plug-ins.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -58,7 +58,7 @@ pub struct Found {
     /// Libraries of which nothing more is known.
     pub problems: Vec<Problem>,
     /// Whether something may be found at the next look although the library stays as it is: no process could be started, or
-    /// another library was missing. Such a result is not kept.
+    /// another library is missing. Such a result is not kept.
     #[serde(skip)]
     is_passing: bool,
 }
@@ -191,7 +191,10 @@ fn described(library: &Library, id: &str) -> Description {
         Format::Vst3 => vst3::describe(&library.path, id),
     };
     let kind = library.format.kind(id);
-    described.unwrap_or_else(|why| Description::refused(kind, library.path.clone(), why))
+    described.unwrap_or_else(|why| {
+        let refused = Description::refused(kind, library.path.clone(), why);
+        Description { may_pass: true, ..refused }
+    })
 }
 
 fn say(file: &mut File, line: &Line) -> io::Result<()> {
@@ -216,26 +219,45 @@ pub struct Scanner {
 impl Scanner {
     /// What is kept of libraries that have not changed since they were looked at. It looks at none of them.
     pub fn kept(&self, libraries: &[Library]) -> Found {
-        let cache = self.cache.as_deref().map(Cache::read).unwrap_or_default();
+        let cache = self.read_cache();
         joined(libraries.iter().filter_map(|library| cache.get(library, stamp(&library.path))))
     }
 
-    /// Looks at every library that has changed since it was looked at last. Returns all plug-ins, sorted by kind; of several
+    fn read_cache(&self) -> Cache {
+        self.cache.as_deref().map(|path| Cache::read(path, &self.cache_key())).unwrap_or_default()
+    }
+
+    /// Which Hocket looks at plug-ins. Another one may run what this one refuses, or describe it in another way, so it keeps
+    /// nothing that this one found: its version, its program's size and time, and the features that it offers.
+    fn cache_key(&self) -> String {
+        let mut hasher = DefaultHasher::new();
+        lv2::OFFERED.hash(&mut hasher);
+        if let Ok(program) = std::fs::metadata(&self.program) {
+            program.len().hash(&mut hasher);
+            program.modified().ok().hash(&mut hasher);
+        }
+        format!("{CACHE_FORMAT} {} {:016x}", env!("CARGO_PKG_VERSION"), hasher.finish())
+    }
+
+    /// Looks at every library that has changed since it was looked at last, and at those of which something was refused that
+    /// may be fit now. Returns all plug-ins, sorted by kind; of several
     /// of one kind the first one that can be used.
     pub fn scan(&self, libraries: &[Library]) -> Found {
-        let mut cache = self.cache.as_deref().map(Cache::read).unwrap_or_default();
+        let mut cache = self.read_cache();
         let stamps: Vec<u64> = libraries.iter().map(|library| stamp(&library.path)).collect();
         let kept = |(library, stamp): (&Library, &u64)| cache.get(library, *stamp).cloned();
         let mut found: Vec<Option<Found>> = libraries.iter().zip(&stamps).map(kept).collect();
         let new: Vec<usize> = (0..libraries.len()).filter(|at| found[*at].is_none()).collect();
+        let mut is_new = false;
         for (at, looked) in self.look_at_all(libraries, &new) {
             if !looked.is_passing {
                 cache.put(&libraries[at], stamps[at], looked.clone());
+                is_new = true;
             }
             found[at] = Some(looked);
         }
-        if let Some(path) = self.cache.as_deref().filter(|_| !new.is_empty()) {
-            cache.write(path);
+        if let Some(path) = self.cache.as_deref().filter(|_| is_new) {
+            cache.write(path, &self.cache_key());
         }
         joined(found.iter().flatten())
     }
@@ -318,6 +340,7 @@ impl Scanner {
         for kind in std::mem::take(&mut lines.unreadable) {
             lines.refuse(library, kind, "what it says of itself cannot be read".into());
         }
+        found.is_passing |= lines.plugins.iter().any(|plugin| plugin.may_pass);
         found.plugins.append(&mut lines.plugins);
         found.is_passing |= lines.failure.is_some();
         let problem = |why| Problem { library: library.path.clone(), why };
@@ -421,16 +444,16 @@ struct Kept {
 }
 
 impl Cache {
-    /// A file that is missing, damaged or of another version holds nothing.
-    fn read(path: &Path) -> Cache {
+    /// A file that is missing, damaged or of another Hocket holds nothing.
+    fn read(path: &Path, key: &str) -> Cache {
         let file = hocket_files::read_bytes(path, LONGEST).ok();
         let cache: Option<Cache> = file.and_then(|text| serde_json::from_slice(&text).ok());
-        cache.filter(|cache| cache.format == CACHE_FORMAT).unwrap_or_default()
+        cache.filter(|cache| cache.format == key).unwrap_or_default()
     }
 
     /// A cache that cannot be written costs time in the next run, and nothing else.
-    fn write(&mut self, path: &Path) {
-        self.format = CACHE_FORMAT.into();
+    fn write(&mut self, path: &Path, key: &str) {
+        self.format = key.into();
         let Some(folder) = path.parent() else { return };
         let written = std::fs::create_dir_all(folder)
             .and_then(|()| Ok(serde_json::to_vec(self)?))
@@ -548,7 +571,29 @@ mod tests {
             cache: Some(cache.clone()),
         };
         assert_eq!(scanner.scan(&libraries).problems.len(), 1);
-        assert!(Cache::read(&cache).libraries.is_empty());
+        assert!(scanner.read_cache().libraries.is_empty());
+    }
+
+    #[test]
+    fn another_program_keeps_nothing_of_what_this_one_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("a.clap"), "").unwrap();
+        std::fs::write(at("hocket"), "one build").unwrap();
+        let scanner = Scanner {
+            program: at("hocket"),
+            arguments: Vec::new(),
+            limit: LIMIT,
+            cache: Some(at("cache.json")),
+        };
+        let libraries = [Library { format: Format::Clap, path: at("a.clap") }];
+        let mut cache = Cache::default();
+        let found = Found { plugins: vec![refused("clap:x")], ..Found::default() };
+        cache.put(&libraries[0], stamp(&libraries[0].path), found.clone());
+        cache.write(&at("cache.json"), &scanner.cache_key());
+        assert_eq!(scanner.kept(&libraries), found);
+        std::fs::write(at("hocket"), "another build").unwrap();
+        assert_eq!(scanner.kept(&libraries), Found::default());
     }
 
     #[test]

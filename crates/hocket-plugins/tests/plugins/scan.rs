@@ -1,12 +1,13 @@
 //! A scan survives what plug-ins do. The process of its own is this test program, started for `the_child` alone.
 
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use hocket_plugins::scan::{Found, Places, Scanner, look};
 use hocket_plugins::{Catalog, Format, scan::Library};
 
-use crate::common::{test_clap, test_vst3};
+use crate::common::{compiled, test_clap, test_vst3};
 
 /// The child. Its last four arguments say what to do; without them it has nothing to do.
 #[test]
@@ -107,11 +108,45 @@ fn a_library_is_looked_at_again_only_when_it_changes() {
     let libraries = clap_places(folder.path());
     let first = usual.scan(&libraries);
     assert_eq!(first.plugins.len(), 1);
-    // A program that cannot run finds nothing anew.
-    let broken = Scanner { program: "/nowhere".into(), ..usual };
+    // One that runs no test finds nothing anew.
+    let broken = Scanner { arguments: vec!["--list".into()], ..usual };
     assert_eq!(broken.scan(&libraries), first);
     std::fs::write(&library, "another file").unwrap();
     let changed = broken.scan(&libraries);
     assert!(changed.plugins.is_empty());
-    assert!(problem(&changed, "a.clap").starts_with("it cannot be looked at"), "{changed:?}");
+    assert!(problem(&changed, "a.clap").starts_with("it ended the process"), "{changed:?}");
+}
+
+/// As two plug-ins of swh need a library that Debian does not link them with.
+#[test]
+fn what_lacks_another_library_is_looked_at_again() {
+    let test = "what_lacks_another_library_is_looked_at_again";
+    let Some((folder, bundle)) = compiled(test, "latency") else { return };
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at("other.c"), "int other(void) { return 0; }").unwrap();
+    let cc = |arguments: &[&str]| {
+        let mut compiler = Command::new("cc");
+        compiler.current_dir(folder.path()).args(["-shared", "-fPIC", "-o"]).args(arguments);
+        assert!(compiler.status().unwrap().success());
+    };
+    cc(&["libother.so", "other.c"]);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plugins/latency.lv2/latency.c");
+    let run_path = format!("-Wl,-rpath,{}", folder.path().display());
+    let linked = ["-Wl,--no-as-needed", "-L.", "-lother", run_path.as_str()];
+    let (library, source) = (bundle.join("latency.so"), source.display().to_string());
+    cc(&[&[library.to_str().unwrap(), source.as_str()], &linked[..]].concat());
+    std::fs::rename(at("libother.so"), at("away.so")).unwrap();
+    let usual = scanner(Duration::from_secs(60), Some(&at("cache.json")));
+    let libraries = [Library { format: Format::Lv2, path: bundle }];
+    let refusal = |scanner: &Scanner| scanner.scan(&libraries).plugins[0].refusal.clone();
+    let refused = refusal(&usual);
+    assert!(
+        refused.as_ref().is_some_and(|why| why.starts_with("it makes no instance")),
+        "{refused:?}"
+    );
+    // The bundle stays as it is.
+    std::fs::rename(at("away.so"), at("libother.so")).unwrap();
+    assert_eq!(refusal(&usual), None);
+    let broken = Scanner { arguments: vec!["--list".into()], ..usual };
+    assert_eq!(refusal(&broken), None, "what can be used is kept");
 }
