@@ -110,6 +110,17 @@ impl Catalog {
         &self.plugins
     }
 
+    /// The plug-in that a user means, also one that Hocket refuses: its kind, or its URI or id alone. Of several with one id,
+    /// the first one that Hocket runs.
+    ///
+    /// # Errors
+    /// There is none. The text is for users.
+    pub fn named(&self, word: &str) -> Result<&Description, String> {
+        let named = || self.plugins.iter().filter(|plugin| is_named(&plugin.kind, word));
+        let usable = named().find(|plugin| plugin.refusal.is_none());
+        usable.or_else(|| named().next()).ok_or_else(|| unknown(word))
+    }
+
     /// The plug-in of this kind, also one that Hocket refuses.
     pub fn find(&self, kind: &str) -> Option<&Description> {
         self.plugins.iter().find(|plugin| plugin.kind == kind)
@@ -120,11 +131,7 @@ impl Catalog {
     /// # Errors
     /// There is none, or Hocket does not run it. The text is for users.
     pub fn usable(&self, kind: &str) -> Result<&Description, String> {
-        let Some(plugin) = self.find(kind) else {
-            return Err(format!(
-                "there is no plug-in '{kind}' here; `hocket plugin list` shows all"
-            ));
-        };
+        let plugin = self.find(kind).ok_or_else(|| unknown(kind))?;
         match &plugin.refusal {
             Some(why) => Err(format!("Hocket does not run the plug-in '{kind}': {why}")),
             None => Ok(plugin),
@@ -163,5 +170,36 @@ impl Catalog {
         let plugin = self.usable(wanted.kind)?;
         let built = isolate::build(isolation, plugin, wanted);
         built.map_err(|why| format!("the plug-in '{}' ({}): {why}", wanted.kind, plugin.title))
+    }
+}
+
+/// Whether a user means this kind: by all of it, or by its URI or id alone.
+pub fn is_named(kind: &str, word: &str) -> bool {
+    kind == word || Format::of_kind(kind).is_some_and(|(_, id)| id == word)
+}
+
+fn unknown(word: &str) -> String {
+    format!("there is no plug-in '{word}' here; `hocket plugin list` shows all")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plug_in_is_named_by_its_kind_or_its_id() {
+        let refused = |kind: &str| Description::refused(kind.into(), "/a".into(), "no".into());
+        let usable = |kind: &str| Description { refusal: None, ..refused(kind) };
+        let plugins =
+            vec![refused("clap:b"), refused("lv2:urn:a"), refused("lv2:x"), usable("vst3:x")];
+        let catalog = Catalog::new(plugins);
+        let kind = |word: &str| catalog.named(word).map(|plugin| plugin.kind.as_str());
+        assert_eq!((kind("lv2:urn:a"), kind("urn:a")), (Ok("lv2:urn:a"), Ok("lv2:urn:a")));
+        assert_eq!(
+            (kind("b"), kind("x"), kind("lv2:x")),
+            (Ok("clap:b"), Ok("vst3:x"), Ok("lv2:x"))
+        );
+        let none = kind("urn:c").unwrap_err();
+        assert_eq!(none, "there is no plug-in 'urn:c' here; `hocket plugin list` shows all");
     }
 }

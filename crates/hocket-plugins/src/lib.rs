@@ -39,7 +39,7 @@ pub mod lv2;
 pub mod clap;
 pub mod vst3;
 
-pub use catalog::{Catalog, PresetValues, Wanted};
+pub use catalog::{Catalog, PresetValues, Wanted, is_named};
 pub use description::{Description, Format, Param, Steps};
 pub use extra::ExtraOutput;
 

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use hocket_plugins::presets::{self, PresetScanner};
 use hocket_plugins::scan::{self, Found, Library, Places, Scanner};
-use hocket_plugins::{Catalog, Format, lv2};
+use hocket_plugins::{Catalog, Description, Format, lv2};
 
 use crate::cli::{AskPresetsArgs, InfoArgs, ListArgs, LookArgs, PluginArgs, PluginCommand};
 use crate::failure::{Exit, Failure};
@@ -49,12 +49,10 @@ fn list(args: &ListArgs) -> Result<Exit, Failure> {
 
 fn info(args: &InfoArgs) -> Result<Exit, Failure> {
     let catalog = catalog()?;
-    let Some(plugin) = catalog.find(&args.kind) else {
-        return Err(Failure::bad_input(catalog.usable(&args.kind).err().unwrap_or_default()));
-    };
+    let plugin = named(&catalog, &args.kind)?;
     // Nobody uses the presets of a plug-in that Hocket does not run.
     let presets = match plugin.refusal {
-        None => catalog.presets(&args.kind).map_err(Failure::not_possible)?,
+        None => catalog.presets(&plugin.kind).map_err(Failure::not_possible)?,
         Some(_) => Vec::new(),
     };
     match args.json {
@@ -62,6 +60,22 @@ fn info(args: &InfoArgs) -> Result<Exit, Failure> {
         false => print(&show::info(plugin, &presets)),
     }
     Ok(Exit::Done)
+}
+
+/// The plug-in that a command line means, also one that Hocket refuses: a kind, or a URI or id alone.
+///
+/// # Errors
+/// There is none: exit code 2.
+fn named<'a>(catalog: &'a Catalog, word: &str) -> Result<&'a Description, Failure> {
+    catalog.named(word).map_err(Failure::bad_input)
+}
+
+/// The same, of those that Hocket runs.
+///
+/// # Errors
+/// There is none, or Hocket does not run it: exit code 2.
+fn usable<'a>(catalog: &'a Catalog, word: &str) -> Result<&'a Description, Failure> {
+    catalog.usable(&named(catalog, word)?.kind).map_err(Failure::bad_input)
 }
 
 fn look(args: &LookArgs) -> Result<Exit, Failure> {

@@ -67,7 +67,7 @@ Examples:
   hocket plugin info lv2:http://drobilla.net/plugins/mda/Overdrive
   hocket plugin info lv2:http://drobilla.net/plugins/mda/Overdrive --json")]
 pub struct InfoArgs {
-    /// lv2:URI, clap:ID or vst3:ID, as `hocket plugin list` prints it.
+    /// lv2:URI, clap:ID or vst3:ID, as `hocket plugin list` prints it; or the URI or id alone.
     #[arg(value_name = "KIND")]
     pub kind: String,
     /// Prints the result as JSON.
@@ -88,7 +88,7 @@ The plug-in runs as in a session. With a latency, the output begins that much la
 both sides. Of a MIDI file (.mid), the plug-in gets the notes and controllers of all channels. --output has the plug-in's
 first output.")]
 pub struct RunArgs {
-    /// lv2:URI, clap:ID or vst3:ID, as `hocket plugin list` prints it.
+    /// lv2:URI, clap:ID or vst3:ID, as `hocket plugin list` prints it; or the URI or id alone.
     #[arg(value_name = "KIND")]
     pub kind: String,
     /// The audio file or MIDI file (.mid) that goes in.
@@ -133,7 +133,7 @@ Examples:
 Prints what a session says to start an effect with it. LV2 keeps the values of parameters apart from the state, so they are
 printed beside it.")]
 pub struct SaveArgs {
-    /// lv2:URI, clap:ID or vst3:ID, as `hocket plugin list` prints it.
+    /// lv2:URI, clap:ID or vst3:ID, as `hocket plugin list` prints it; or the URI or id alone.
     #[arg(value_name = "KIND")]
     pub kind: String,
     /// The file to write.

@@ -91,10 +91,7 @@ fn plugins(wanted: &str) -> Result<Found, Failure> {
         return Ok(found);
     }
     let catalog = super::catalog()?;
-    let of_format = Format::ALL.map(|format| format.kind(wanted));
-    let kinds = std::iter::once(wanted).chain(of_format.iter().map(String::as_str));
-    let plugin = kinds.into_iter().find_map(|kind| catalog.find(kind));
-    let plugin = plugin.ok_or_else(|| {
+    let plugin = catalog.named(wanted).map_err(|_| {
         Failure::bad_input(format!(
             "there is no file and no plug-in '{wanted}' here; `hocket plugin list` shows all"
         ))

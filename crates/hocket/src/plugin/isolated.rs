@@ -9,7 +9,7 @@ use hocket_machine::rights;
 use hocket_plan::graph::{EffectFacts, session_graph};
 use hocket_plan::{Effect, ExtraOutput, Fusing, Session, UnitGraph};
 use hocket_plugins::isolate::{self, Group, Isolation, Pace, Patience, Report};
-use hocket_plugins::{Catalog, Format};
+use hocket_plugins::{Catalog, Format, is_named};
 
 use super::source::PLUGINS;
 use crate::cli::IsolateArgs;
@@ -147,9 +147,8 @@ fn kinds_of(session: &Session) -> impl Iterator<Item = String> + '_ {
 
 /// By kind, by URI or id, or by the name for people.
 fn is_called(kind: &str, name: &str, catalog: &Catalog) -> bool {
-    let id = Format::of_kind(kind).map(|(_, id)| id);
     let title = catalog.find(kind).map(|plugin| plugin.title.to_lowercase());
-    kind == name || id == Some(name) || title == Some(name.to_lowercase())
+    is_named(kind, name) || title == Some(name.to_lowercase())
 }
 
 /// What happened to isolated plug-ins that play.

@@ -33,7 +33,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     args.start.state.iter().for_each(|state| files.reads("the state", state));
     files.writes("--output", &args.output, Kind::Audio)?;
     let catalog = super::catalog()?;
-    let plugin = catalog.usable(&args.kind).map_err(Failure::bad_input)?;
+    let plugin = super::usable(&catalog, &args.kind)?;
     let stems = stems(args, plugin, format)?;
     stems.check(&mut files)?;
     let start = Start::of(&args.start, &catalog, plugin)?;

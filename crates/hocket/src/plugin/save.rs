@@ -28,7 +28,7 @@ pub(super) fn run(args: &SaveArgs) -> Result<Exit, Failure> {
     args.start.state.iter().for_each(|state| files.reads("the state", state));
     files.writes("--output", &args.output, Kind::State)?;
     let catalog = super::catalog()?;
-    let plugin = catalog.usable(&args.kind).map_err(Failure::bad_input)?;
+    let plugin = super::usable(&catalog, &args.kind)?;
     let start = Start::of(&args.start, &catalog, plugin)?;
     if !plugin.state {
         return Err(Failure::bad_input(format!(

@@ -387,6 +387,25 @@ fn what_is_wrong_is_named() {
     assert!(!Path::new(&output).exists());
 }
 
+#[test]
+fn a_uri_alone_names_a_plug_in_in_every_command() {
+    let test = "a_uri_alone_names_a_plug_in_in_every_command";
+    let Some(machine) = Machine::with_mda(test) else { return };
+    let uri = OVERDRIVE.strip_prefix("lv2:").unwrap();
+    let [whole, alone] = [OVERDRIVE, uri].map(|name| machine.run(&["plugin", "info", name]));
+    assert_eq!((whole.code, alone.code), (Some(0), Some(0)), "{}", alone.err);
+    assert_eq!(whole.out, alone.out);
+    let (input, out) = (machine.file("in.wav"), machine.file("out.wav"));
+    crate::support::write_wav(Path::new(&input), 48_000, &[0.25; 4_800]);
+    let ran = machine.run(&["plugin", "render", uri, "-i", &input, "-o", &out]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let ran = machine.run(&["plugin", "save", uri, "-o", &machine.file("a.state")]);
+    assert!(ran.err.contains(&format!("{OVERDRIVE}: the plug-in has no state")), "{}", ran.err);
+    let ran = machine.run(&["plugin", "info", "urn:nobody"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.err.contains("there is no plug-in 'urn:nobody' here"), "{}", ran.err);
+}
+
 /// A scan needs temporary files. Without them nothing is known of a plug-in, which is not the same as none.
 #[test]
 fn a_scan_that_is_not_possible_is_not_an_empty_one() {
