@@ -145,6 +145,7 @@ impl OpenedSession {
         topology: &Topology,
         project: ProjectUse,
     ) -> Result<OpenedSession, Failure> {
+        project::refuse_stand_in(path, &project)?;
         if song::is_midi(path) {
             return OpenedSession::open_midi(path, rate_hz, project);
         }

@@ -44,6 +44,7 @@ fn show(args: &ShowArgs) -> Result<Exit, Failure> {
 
 fn write_converted(args: &ConvertArgs) -> Result<Exit, Failure> {
     let (path, output) = (&args.session, &args.output);
+    crate::load::project::refuse_stand_in(path, &args.project.with(args.strict))?;
     if is_midi(path) {
         return song::write_converted(args);
     }

@@ -43,6 +43,20 @@ pub(crate) fn is_project(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case(ENDING))
 }
 
+/// Refuses `--stand-in` for what is no project: there it would change nothing.
+///
+/// # Errors
+/// Exit code 2.
+pub(crate) fn refuse_stand_in(path: &Path, how: &ProjectUse) -> Result<(), Failure> {
+    match how.stand_in_us {
+        Some(_) if !is_project(path) => Err(Failure::bad_input(format!(
+            "--stand-in: {} is no DAWproject file (.{ENDING}), so no device needs a stand-in; leave it out",
+            path.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// Reads a project and unpacks its audio files into a temporary folder, which goes with the value returned.
 ///
 /// # Errors

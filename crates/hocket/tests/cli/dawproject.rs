@@ -579,3 +579,21 @@ fn parameters_of_real_plug_ins_are_carried_in_every_format() {
         );
     }
 }
+
+#[test]
+fn stand_ins_for_what_is_no_project_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let band = example("best-case.toml").display().to_string();
+    std::fs::write(at("song.mid"), b"MThd").unwrap();
+    for path in [&band, &at("song.mid")] {
+        let words = ["--stand-in", path.as_str(), "is no DAWproject file", "leave it out"];
+        let with = |command: &[&str], more: &[&str]| {
+            check_refused(&[command, &[path, "--stand-in", "5"], more].concat(), 2, &words);
+        };
+        with(&["render"], &["-o", &at("out.wav")]);
+        with(&["play"], &["--length", "0.1"]);
+        with(&["bench"], &["--blocks", "150"]);
+        with(&["session", "convert"], &["-o", &at("out.toml")]);
+    }
+}
