@@ -86,6 +86,9 @@ impl Source {
                 whole(cause.into(), remedy)
             }
         })?;
+        if let (What::Session, Some((cause, remedy))) = (what, xml(&bytes)) {
+            return Err(whole(cause.into(), remedy));
+        }
         Source::from_bytes(path, bytes)
     }
 
@@ -177,6 +180,28 @@ impl Source {
             .rev()
             .find(|at| self.text.is_char_boundary(*at))
             .unwrap_or_default()
+    }
+}
+
+/// Cause and remedy of a text that is XML: no line of it is TOML, and a message for each would help nobody.
+fn xml(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
+    let text = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes).trim_ascii_start();
+    let has = |word: &str| text.windows(word.len()).any(|part| part == word.as_bytes());
+    match () {
+        () if !["<?xml", "<!--", "<Project"]
+            .iter()
+            .any(|head| text.starts_with(head.as_bytes())) =>
+        {
+            None
+        }
+        () if has("<Project ") || has("<Project>") => Some((
+            "this is the XML of a DAWproject, not a session",
+            "name the .dawproject file that it is from, or pack it and its audio files with zip into one, as project.xml",
+        )),
+        () => Some((
+            "this is XML, not a session",
+            "name a session file (text, .toml) or a .dawproject file",
+        )),
     }
 }
 

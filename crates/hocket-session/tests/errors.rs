@@ -676,3 +676,16 @@ fn the_rest_of_a_file_is_checked_beside_a_missing_plugin() {
         ["'lv2:urn:none' cannot be used here", "gain_db = 99 is out", "of the kind 'vocoder'"];
     assert!(all.iter().all(|part| errors.contains(part)), "{errors}");
 }
+
+#[test]
+fn xml_is_one_mistake_and_not_one_for_each_line() {
+    let project = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Project version=\"1.0\">\n<Structure/>\n</Project>\n";
+    for text in [project.to_owned(), format!("\u{feff}{project}"), "<Project>\n\n</Project>".into()]
+    {
+        let error = error(text);
+        assert_eq!(error.cause(), "this is the XML of a DAWproject, not a session");
+        assert!(error.to_string().contains(".dawproject"), "{error}");
+    }
+    let other = error("<?xml version=\"1.0\"?>\n<page>\n</page>\n");
+    assert_eq!(other.cause(), "this is XML, not a session");
+}
