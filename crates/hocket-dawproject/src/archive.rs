@@ -11,6 +11,7 @@ use hocket_session::SessionError;
 use zip::ZipArchive;
 use zip::result::ZipError;
 
+use crate::media::shortened;
 use crate::{ImportError, MAX_TEXT_BYTES};
 
 /// The text of a project in its archive.
@@ -40,6 +41,8 @@ pub(crate) struct Archive {
     left_bytes: u64,
     /// The number that the next file of a name gets.
     numbers: HashMap<String, usize>,
+    /// What people call the files in the folder, by their paths: the project, and the place in it.
+    names: HashMap<PathBuf, String>,
 }
 
 /// Why an audio file cannot be had.
@@ -109,8 +112,8 @@ impl Archive {
             refused(cause, remedy)
         })?;
         let (path, folder) = (path.to_owned(), folder.to_owned());
-        let (written, numbers) = (HashSet::new(), HashMap::new());
-        Ok(Archive { stop, path, zip, folder, written, left_bytes, numbers })
+        let (written, numbers, names) = (HashSet::new(), HashMap::new(), HashMap::new());
+        Ok(Archive { stop, path, zip, folder, written, left_bytes, numbers, names })
     }
 
     /// The text of `project.xml`.
@@ -200,6 +203,8 @@ impl Archive {
         match unpacked {
             Ok(()) => {
                 self.written.insert(name);
+                let called = format!("{}: {}", self.path.display(), shortened(plain));
+                self.names.insert(target.clone(), called);
                 Ok(target)
             }
             Err(Copying::Stopped) => {
@@ -217,15 +222,22 @@ impl Archive {
         }
     }
 
+    /// What people call the files in the folder, by their paths.
+    pub(crate) fn names(self) -> HashMap<PathBuf, String> {
+        self.names
+    }
+
     /// What says that the user stopped the import.
     pub(crate) fn stop(&self) -> &AtomicBool {
         &self.stop
     }
 
-    /// A new file in the folder, for audio that is made.
-    pub(crate) fn new_file(&mut self, wanted: &str) -> PathBuf {
+    /// A new file in the folder, for audio that is made of another file.
+    pub(crate) fn new_file(&mut self, wanted: &str, of: &Path) -> PathBuf {
         let name = self.free_name(wanted);
         let path = self.folder.join(&name);
+        let of = self.names.get(of).cloned().unwrap_or_else(|| of.display().to_string());
+        self.names.insert(path.clone(), format!("{of} (warped)"));
         self.written.insert(name);
         path
     }

@@ -173,7 +173,7 @@ fn read(
     let Built { mut session, remarks, media, replaced } = built;
     session.name = stem.chars().take(LONGEST_NAME).collect();
     let remarks = remarks.lines(&text);
-    let loaded = Loaded::foreign(session, Vec::new(), text, media.spans);
+    let loaded = Loaded::foreign(session, Vec::new(), text, media.spans, media.names);
     Ok(Imported { loaded, remarks, deviations, facts: media.facts, replaced })
 }
 

@@ -69,6 +69,8 @@ pub(crate) type State = (PathBuf, Arc<[u8]>);
 pub(crate) struct Collected {
     pub spans: Vec<Range<usize>>,
     pub facts: HashMap<PathBuf, AudioFacts>,
+    /// What people call the files that were unpacked, by their paths.
+    pub names: HashMap<PathBuf, String>,
     /// The sample rate of most of the project's files; `None` without one.
     pub rate_hz: Option<u32>,
 }
@@ -257,7 +259,7 @@ impl MediaTable {
             return Ok((PathBuf::from(format!("{}.wav", self.media.len())), PRETENDED));
         };
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-        let target = archive.new_file(&format!("{stem} warped.wav"));
+        let target = archive.new_file(&format!("{stem} warped.wav"), &path);
         let folder = target.parent().unwrap_or(&target);
         let here = |cause: String| NoMedia::NotPossible(format!("{}: {cause}", target.display()));
         std::fs::create_dir_all(folder).map_err(|error| here(error.to_string()))?;
@@ -320,10 +322,15 @@ impl MediaTable {
         }
         // Of two rates with as many files the higher one, so that the choice has no chance in it.
         let rate_hz = rates.into_iter().max_by_key(|(rate, count)| (*count, *rate));
+        let names = match self.files {
+            Files::Of(archive) => archive.names(),
+            Files::Pretended => HashMap::new(),
+        };
         let facts = |id: &MediaId| (self.media[id.0].path.clone(), self.facts[id.0]);
         Collected {
             facts: order.iter().map(facts).collect(),
             spans: order.iter().map(|id| self.spans[id.0].clone()).collect(),
+            names,
             rate_hz: rate_hz.map(|(rate, _)| rate),
         }
     }

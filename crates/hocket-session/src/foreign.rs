@@ -1,5 +1,6 @@
 //! Sessions that another crate has read from a text of another format.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -55,13 +56,14 @@ impl SessionError {
 
 impl Loaded {
     /// A session that was read from `text`. `media_spans` are the places that name its audio files, one per file, in
-    /// bytes.
+    /// bytes. `names` says what people call the files that were unpacked, by their paths.
     pub fn foreign(
         session: Session,
         warnings: Vec<String>,
         text: ForeignText,
         media_spans: Vec<Range<usize>>,
+        names: HashMap<PathBuf, String>,
     ) -> Loaded {
-        Loaded { session, warnings, source: text.0, media_spans, open_fades: Vec::new() }
+        Loaded { session, warnings, source: text.0, media_spans, names, open_fades: Vec::new() }
     }
 }

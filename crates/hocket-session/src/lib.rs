@@ -33,8 +33,9 @@
 #![forbid(unsafe_code)]
 
 use std::cell::Cell;
+use std::collections::HashMap;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use hocket_plan::session::MediaId;
 use hocket_plan::{EffectCatalogue, Session};
@@ -101,6 +102,8 @@ pub struct Loaded {
     pub warnings: Vec<String>,
     source: Source,
     media_spans: Vec<Span>,
+    /// What people call files that were unpacked from another one, by their paths.
+    names: HashMap<PathBuf, String>,
     open_fades: Vec<strips::OpenFade>,
 }
 
@@ -118,10 +121,20 @@ impl Loaded {
     /// An error at the line that first names this audio file, for its decoder.
     pub fn media_error(&self, id: MediaId, cause: &str, remedy: &str) -> SessionError {
         let cause = match self.session.media.get(id.0) {
-            Some(media) => format!("'{}': {cause}", media.path.display()),
+            Some(media) => format!("'{}': {cause}", self.name_of(&media.path)),
             None => cause.to_owned(),
         };
         self.source.error(self.media_span(id), cause, remedy)
+    }
+
+    /// What people call a file: its path, or its place in the file that it was unpacked from.
+    pub fn name_of(&self, path: &Path) -> String {
+        self.names.get(path).cloned().unwrap_or_else(|| path.display().to_string())
+    }
+
+    /// The names of files that were unpacked from another one, by their paths.
+    pub fn names(&self) -> &HashMap<PathBuf, String> {
+        &self.names
     }
 
     /// Warnings on clips whose fades are longer than what their files hold; `length_s` says how long a file is, in
@@ -172,6 +185,7 @@ pub fn load_checking(
         warnings: built.warnings,
         source,
         media_spans: built.media_spans,
+        names: HashMap::new(),
         open_fades: built.open_fades,
     })
 }

@@ -1,5 +1,6 @@
 //! A MIDI file as a session of its own, with a track for each channel, or as notes for one instrument.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -66,7 +67,13 @@ pub fn load_midi(path: &Path, instrument: &Effect) -> Result<Loaded, SessionErro
         tracks,
         ..Session::default()
     };
-    Ok(Loaded::foreign(session, warnings, ForeignText::new(path, String::new()), Vec::new()))
+    Ok(Loaded::foreign(
+        session,
+        warnings,
+        ForeignText::new(path, String::new()),
+        Vec::new(),
+        HashMap::new(),
+    ))
 }
 
 fn length_s(messages: &[ClipMessage]) -> f64 {

@@ -294,12 +294,19 @@ pub struct DiskFile {
     buffer: Arc<DiskBuffer>,
     storage: Arc<dyn Storage>,
     frames: u64,
+    name: Option<Arc<str>>,
 }
 
 impl DiskFile {
     /// A file of `frames` frames at the buffer's rate.
     pub fn new(buffer: &Arc<DiskBuffer>, storage: Arc<dyn Storage>, frames: u64) -> DiskFile {
-        DiskFile { buffer: Arc::clone(buffer), storage, frames }
+        DiskFile { buffer: Arc::clone(buffer), storage, frames, name: None }
+    }
+
+    /// With the name that reports have; without it they have the path. A file that was unpacked from another one has one.
+    #[must_use]
+    pub fn called(self, name: impl Into<Arc<str>>) -> DiskFile {
+        DiskFile { name: Some(name.into()), ..self }
     }
 }
 
@@ -334,7 +341,7 @@ impl StreamedFile for DiskFile {
         };
         // The buffer's threads live as long as any of its streams.
         let (wanted, _buffer) = (Mutex::default(), Arc::clone(&self.buffer));
-        let handle = DiskHandle { stream, wanted, _buffer };
+        let handle = DiskHandle { stream, name: self.name.clone(), wanted, _buffer };
         Ok(ClipStream { source: Box::new(source), handle: Arc::new(handle) })
     }
 }
@@ -374,6 +381,7 @@ impl ClipSource for DiskSource {
 /// A stream, for control threads.
 struct DiskHandle {
     stream: Arc<Stream>,
+    name: Option<Arc<str>>,
     /// What was wanted, with its position, until somebody waits for it.
     wanted: Mutex<Vec<(u64, WantedPosition)>>,
     _buffer: Arc<DiskBuffer>,
@@ -411,8 +419,9 @@ impl StreamHandle for DiskHandle {
             frames: gap.frames,
             cause: gap.cause,
         };
+        let path = || report.path.display().to_string();
         NotReady {
-            file: report.path.display().to_string(),
+            file: self.name.as_deref().map_or_else(path, Into::into),
             frames: report.not_ready_frames,
             gaps: report.gaps.into_iter().map(gap).collect(),
             not_finite: report.not_finite,

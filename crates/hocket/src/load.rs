@@ -276,6 +276,11 @@ impl OpenedSession {
         &self.loaded.session
     }
 
+    /// What people call a file of it: its path, or its place in the project that it was unpacked from.
+    pub(crate) fn name_of(&self, path: &Path) -> String {
+        self.loaded.name_of(path)
+    }
+
     /// The session, to be changed before anything is loaded for it.
     pub(crate) fn session_mut(&mut self) -> &mut Session {
         &mut self.loaded.session
@@ -355,7 +360,7 @@ impl OpenedSession {
         for (index, file) in &files {
             detail(format_args!(
                 "{}: plays from the disk: {:.2} s, channels: {}",
-                session.media[*index].path.display(),
+                self.loaded.name_of(&session.media[*index].path),
                 file.info.frames as f64 / f64::from(self.rate_hz),
                 file.info.channels,
             ));
@@ -442,7 +447,8 @@ fn file_of_clips(
     };
     audio::tell_faults(loaded, id, &file.info.warnings, told);
     let frames = file.info.frames;
-    let file = DiskFile::new(buffer, Arc::new(file.storage), frames);
+    let name = loaded.name_of(&loaded.session.media[id.0].path);
+    let file = DiskFile::new(buffer, Arc::new(file.storage), frames).called(name);
     Ok((ClipMedia::Stream(Arc::new(file)), frames as f64 / f64::from(rate_hz)))
 }
 

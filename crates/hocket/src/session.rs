@@ -38,7 +38,7 @@ fn show(args: &ShowArgs) -> Result<Exit, Failure> {
     let project = ProjectUse { soundfont: args.soundfont.clone(), ..ProjectUse::default() };
     let opened = OpenedSession::open_as(&args.session, args.rate, &topology()?, project)?;
     opened.warnings().iter().for_each(|warning| tell(format_args!("warning: {warning}")));
-    print(&show::text(opened.session(), opened.rate_hz()));
+    print(&show::text(opened.session(), opened.rate_hz(), &|path| opened.name_of(path)));
     Ok(Exit::Done)
 }
 

@@ -44,10 +44,14 @@ pub(super) fn tell_faults(
     faults: &[String],
     (warnings, damaged): &mut Told<'_>,
 ) {
-    let fault = |warning: &String| loaded.media_error(id, warning, REPLACE).to_string();
+    let (replace, first) = match is_packed(loaded, id) {
+        false => (REPLACE, "replace the file"),
+        true => (REPLACE_PACKED, EXPORT),
+    };
+    let fault = |warning: &String| loaded.media_error(id, warning, replace).to_string();
     damaged.extend(faults.iter().map(fault));
     let name = place(loaded, id);
-    let remedy = "what can be read is played; replace the file, or refuse such files with --strict";
+    let remedy = format!("what can be read is played; {first}, or refuse such files with --strict");
     warnings.extend(faults.iter().map(|warning| format!("{name}: {warning}; {remedy}")));
 }
 
@@ -55,21 +59,31 @@ pub(super) fn tell_faults(
 fn place(loaded: &Loaded, id: MediaId) -> String {
     let place = loaded.locate(id);
     let (file, line, column) = (place.file.display(), place.line, place.column);
-    format!("{file}:{line}:{column}: {}", loaded.session.media[id.0].path.display())
+    format!("{file}:{line}:{column}: {}", loaded.name_of(&loaded.session.media[id.0].path))
+}
+
+/// Whether a file is in a project, where nobody repairs it.
+fn is_packed(loaded: &Loaded, id: MediaId) -> bool {
+    loaded.names().contains_key(&loaded.session.media[id.0].path)
 }
 
 /// What to do with a file that cannot be decoded.
 const REPAIR: &str = "repair or replace the file";
 /// What to do with one of which a part can be played.
 const REPLACE: &str = "replace the file, or leave out --strict to play what can be read";
+/// The same of a file in a project.
+const EXPORT: &str = "replace the file in the program that wrote the project, and export it again";
+const REPLACE_PACKED: &str = "replace the file in the program that wrote the project and export it again, or leave out --strict to play what can be read";
 
 /// What `--strict` refuses of a file, found by decoding it to its end; nothing of it is kept. `None` as soon as `stop`
 /// becomes true.
 pub(super) fn faults(loaded: &Loaded, id: MediaId, stop: &AtomicBool) -> Option<Vec<String>> {
     let told = |cause: &str, remedy: &str| loaded.media_error(id, cause, remedy).to_string();
+    let (repair, replace) =
+        if is_packed(loaded, id) { (EXPORT, REPLACE_PACKED) } else { (REPAIR, REPLACE) };
     match hocket_media::examine(&loaded.session.media[id.0].path, stop) {
-        Ok(faults) => Some(faults?.iter().map(|fault| told(fault, REPLACE)).collect()),
-        Err(error) => Some(vec![told(&error.to_string(), REPAIR)]),
+        Ok(faults) => Some(faults?.iter().map(|fault| told(fault, replace)).collect()),
+        Err(error) => Some(vec![told(&error.to_string(), repair)]),
     }
 }
 
@@ -106,14 +120,15 @@ pub(super) fn load(
     told: &mut Told<'_>,
 ) -> Result<LoadedAudio, Failure> {
     let media = &loaded.session.media[id.0];
+    let repair = if is_packed(loaded, id) { EXPORT } else { REPAIR };
     let decoded = hocket_media::decode(&media.path)
-        .map_err(|error| Failure::bad_input(loaded.media_error(id, &error.to_string(), REPAIR)))?;
+        .map_err(|error| Failure::bad_input(loaded.media_error(id, &error.to_string(), repair)))?;
     tell_faults(loaded, id, &decoded.warnings, told);
     let length_s = decoded.length_s();
     let (of_file, channels) = (decoded.sample_rate_hz, decoded.channels.len());
     detail(format_args!(
         "{}: in memory: {of_file} Hz, channels: {channels}, {length_s:.2} s",
-        media.path.display()
+        loaded.name_of(&media.path)
     ));
     let audio = at_rate(loaded, id, decoded, rate_hz)?;
     let stereo = StereoAudio::from_planar(&audio.channels);

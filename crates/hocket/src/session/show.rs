@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt::Write;
+use std::path::Path;
 
 use hocket_engine::Effects;
 use hocket_engine::session::{
@@ -15,8 +16,8 @@ use hocket_engine::{
 use hocket_plan::UnitGraph;
 use hocket_plan::graph::{EffectFacts, session_graph};
 
-/// The tree, line by line.
-pub(super) fn text(session: &Session, rate_hz: u32) -> String {
+/// The tree, line by line. `name_of`: what people call a file.
+pub(super) fn text(session: &Session, rate_hz: u32, name_of: &dyn Fn(&Path) -> String) -> String {
     let effects = crate::load::effects();
     let mut lanes: HashMap<StripId, Vec<&Automation>> = HashMap::new();
     for lane in &session.automation {
@@ -25,7 +26,7 @@ pub(super) fn text(session: &Session, rate_hz: u32) -> String {
     let graph = session_graph(session, &effects.at(rate_hz)).unwrap_or_default();
     let live = Live::of(&graph);
     let mut tree =
-        Tree { session, effects, rate_hz, lanes, graph: &graph, live, out: String::new() };
+        Tree { session, effects, rate_hz, name_of, lanes, graph: &graph, live, out: String::new() };
     tree.about();
     tree.time();
     tree.ports();
@@ -41,6 +42,7 @@ struct Tree<'a> {
     session: &'a Session,
     effects: Effects,
     rate_hz: u32,
+    name_of: &'a dyn Fn(&Path) -> String,
     /// By strip.
     lanes: HashMap<StripId, Vec<&'a Automation>>,
     graph: &'a Graph,
@@ -199,8 +201,7 @@ impl Tree<'_> {
     fn sources(&mut self, track: usize) {
         let track = &self.session.tracks[track];
         for Clip { media, start_s, length_s, looped, .. } in &track.clips {
-            let path =
-                self.session.media.get(media.0).map(|media| media.path.display().to_string());
+            let path = self.session.media.get(media.0).map(|media| (self.name_of)(&media.path));
             let length = length_s.map_or(String::new(), |length| format!(", {length} s"));
             let looped = if *looped { ", looped" } else { "" };
             let path = path.unwrap_or_default();
@@ -243,7 +244,7 @@ impl Tree<'_> {
             }
         }
         if let Some(file) = &effect.file {
-            let _ = write!(text, ", plays {}", file.display());
+            let _ = write!(text, ", plays {}", (self.name_of)(file));
         }
         if effect.bypass {
             text.push_str(", bypassed");

@@ -597,3 +597,27 @@ fn stand_ins_for_what_is_no_project_are_refused() {
         with(&["session", "convert"], &["-o", &at("out.toml")]);
     }
 }
+
+/// The folder into which they are unpacked is gone when somebody reads a message about them.
+#[test]
+fn files_of_a_project_are_called_by_their_place_in_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let cut = folder.path().join("cut.wav");
+    write_wav(&cut, 48_000, &[0.5; 48_000]);
+    let bytes = std::fs::read(&cut).unwrap();
+    std::fs::write(&cut, &bytes[..bytes.len() / 2]).unwrap();
+    let xml = one_track("", "").replace("a.wav", "audio/a.wav");
+    let (_folder, path) = project(&xml, &[("audio/a.wav", &cut)]);
+    let name = format!("{path}: audio/a.wav");
+    let out = folder.path().join("out.wav").display().to_string();
+    let rendered = run(&["render", &path, "-o", &out, "--length", "1", "--verbose"]);
+    assert_eq!(rendered.code, Some(0), "{}", rendered.err);
+    let strict = run(&["render", &path, "-o", &out, "--length", "1", "--strict"]);
+    assert_eq!(strict.code, Some(2), "{}", strict.err);
+    for text in [&rendered.err, &strict.err] {
+        assert!(text.contains(&name) && text.contains("export it again"), "{text}");
+        assert!(!text.contains("hocket-project-"), "{text}");
+    }
+    let shown = run(&["session", "show", &path]);
+    assert!(shown.out.contains(&format!("clip {name} at 0 s")), "{}", shown.out);
+}
