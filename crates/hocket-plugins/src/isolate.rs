@@ -75,8 +75,9 @@ pub enum Pace {
     /// Nobody waits: an answer that is late is left out.
     RealTime,
     /// Before each block, background work waits until every answer is there or the process has ended. So the output has
-    /// the bits that the plug-in has without isolation, one largest block later. Only for engines that are offline
-    /// (`Engine::set_offline`).
+    /// the bits that the plug-in has without isolation in runs of at most 256 frames, one largest block later. A plug-in whose
+    /// output does not depend on the length of its runs has the same bits in blocks of any length. Only for engines that are
+    /// offline (`Engine::set_offline`).
     Offline,
 }
 
