@@ -341,6 +341,30 @@ fn another_rate_of_the_server_ends_a_play_that_counts_its_frames() {
     check_take(&told, &take);
 }
 
+/// PipeWire tells a client of its end by another call than JACK's servers do.
+#[test]
+fn the_end_of_pipewire_ends_the_play_at_once_and_loses_nothing() {
+    const NAME: &str = "the_end_of_pipewire_ends_the_play_at_once_and_loses_nothing";
+    let _alone = alone();
+    if !has_pipewire(NAME) {
+        return;
+    }
+    for signal in ["-TERM", "-KILL"] {
+        let mut server = PipeWire::start();
+        let take = server.folder.path().join("take.wav");
+        let child = plays_into_a_take(&server, &take, &[]);
+        send(server.process.id(), signal);
+        server.process.wait().unwrap();
+        let output = child.wait_with_output().unwrap();
+        check(&output, 3, &["the JACK server", "has ended; start it again"]);
+        let told = super::json(&output);
+        // Not only after it has asked for nothing for a long time.
+        let why = told["device_ended"].as_str().unwrap();
+        assert!(why.contains("has ended"), "{signal}: {told:#}");
+        check_take(&told, &take);
+    }
+}
+
 fn has_pipewire(test: &str) -> bool {
     ["pipewire", "pw-cli", "pw-jack", "jack_rec"].into_iter().all(|it| is_here(it, test))
 }

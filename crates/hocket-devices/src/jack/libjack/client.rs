@@ -231,9 +231,16 @@ extern "C" fn on_sample_rate(rate_hz: u32, argument: Argument) -> c_int {
 }
 
 /// jack.h: to be written like a signal handler.
-extern "C" fn on_shutdown(_code: c_int, reason: *const c_char, argument: Argument) {
+extern "C" fn on_info_shutdown(_code: c_int, reason: *const c_char, argument: Argument) {
     // SAFETY: a callback of a client, and jack.h's promise for `reason`.
     unsafe { events(argument).gone.set(bytes_of_c(reason)) };
+}
+
+/// The same without a reason. JACK's servers call the other one where both are there, and PipeWire's library (0.3.65) calls
+/// only this one. Whichever comes first counts.
+extern "C" fn on_shutdown(argument: Argument) {
+    // SAFETY: a callback of a client.
+    unsafe { events(argument) }.gone.set(b"");
 }
 
 impl Client {
@@ -262,6 +269,7 @@ impl Client {
         unsafe {
             (functions.on_xrun)(handle, on_xrun, argument);
             (functions.on_sample_rate)(handle, on_sample_rate, argument);
+            (functions.on_info_shutdown)(handle, on_info_shutdown, argument);
             (functions.on_shutdown)(handle, on_shutdown, argument);
         }
         let ports = Some(Ports::none(functions));

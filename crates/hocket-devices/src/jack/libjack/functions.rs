@@ -46,7 +46,8 @@ pub(super) type Argument = *mut c_void;
 pub(super) type OnProcess = extern "C-unwind" fn(u32, Argument) -> c_int;
 pub(super) type OnFrames = extern "C" fn(u32, Argument) -> c_int;
 pub(super) type OnXrun = extern "C" fn(Argument) -> c_int;
-pub(super) type OnShutdown = extern "C" fn(c_int, *const c_char, Argument);
+pub(super) type OnShutdown = extern "C" fn(Argument);
+pub(super) type OnInfoShutdown = extern "C" fn(c_int, *const c_char, Argument);
 pub(super) type OnSync = extern "C-unwind" fn(c_int, *mut Position, Argument) -> c_int;
 pub(super) type OnMessage = extern "C" fn(*const c_char);
 
@@ -69,7 +70,8 @@ functions! {
         on_process: unsafe extern "C" fn(Handle, OnProcess, Argument) -> c_int = "jack_set_process_callback";
         on_sample_rate: unsafe extern "C" fn(Handle, OnFrames, Argument) -> c_int = "jack_set_sample_rate_callback";
         on_xrun: unsafe extern "C" fn(Handle, OnXrun, Argument) -> c_int = "jack_set_xrun_callback";
-        on_shutdown: unsafe extern "C" fn(Handle, OnShutdown, Argument) = "jack_on_info_shutdown";
+        on_shutdown: unsafe extern "C" fn(Handle, OnShutdown, Argument) = "jack_on_shutdown";
+        on_info_shutdown: unsafe extern "C" fn(Handle, OnInfoShutdown, Argument) = "jack_on_info_shutdown";
         on_error_message: unsafe extern "C" fn(OnMessage) = "jack_set_error_function";
         on_info_message: unsafe extern "C" fn(OnMessage) = "jack_set_info_function";
         on_sync: unsafe extern "C" fn(Handle, OnSync, Argument) -> c_int = "jack_set_sync_callback";
