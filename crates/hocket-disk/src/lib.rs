@@ -64,8 +64,8 @@ pub use hocket_media::{ReadAt, SeekCost, StreamInfo, WavFormat, WriteError};
 pub use preloader::Preloader;
 pub use reader::StreamReader;
 pub use record::{
-    EventTakeInput, EventTakeSettings, EventsReport, Recorder, RecorderSettings, Silence, Take,
-    TakeFormat, TakeInput, TakeReport, TakeSettings, TakeStatus, TakeWatch,
+    EventTakeInput, EventTakeSettings, EventsReport, Missing, Recorder, RecorderSettings, Silence,
+    Take, TakeFormat, TakeInput, TakeReport, TakeSettings, TakeStatus, TakeWatch,
 };
 pub use recover::{Recovery, recover};
 pub use settings::Settings;

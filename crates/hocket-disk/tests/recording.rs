@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use common::{bits, noise};
 use hocket_disk::{
-    Recorder, RecorderSettings, Recovery, Silence, TakeFormat, TakeReport, TakeSettings, WavFormat,
-    recover,
+    Missing, Recorder, RecorderSettings, Recovery, Silence, TakeFormat, TakeReport, TakeSettings,
+    WavFormat, recover,
 };
 use hocket_media::{FlacEncoder, WavLayout, Written, decode};
 
@@ -78,6 +78,36 @@ fn every_format_and_channel_count_holds_what_was_given() {
         }
         assert_eq!(recover(&path).unwrap(), Recovery::Intact { frames: 9_001 });
     }
+}
+
+#[test]
+fn frames_that_never_arrived_are_told_with_their_places_and_nothing_takes_their_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.wav");
+    let recorder = Recorder::start(RecorderSettings::default());
+    let (mut input, take) = recorder.begin(&TakeSettings::new(&path, 48_000, 1)).unwrap();
+    let watch = take.watch();
+    let sound = noise(30_000, 1);
+    // More places than are told.
+    for frame in &sound {
+        input.miss(2);
+        input.write(&[std::slice::from_ref(frame)]);
+    }
+    input.miss(0);
+    let status = watch.status();
+    assert_eq!((status.missing_frames, status.missing_at), (60_000, Some(0)), "told at once");
+    drop(input);
+    let report = take.finish(PATIENCE).unwrap();
+    assert_eq!((report.frames, report.silent_frames), (30_000, 0));
+    assert_eq!((report.missing_frames, report.missing_places), (60_000, 30_000));
+    let first: Vec<Missing> = (0..1_000).map(|at_frame| Missing { at_frame, frames: 2 }).collect();
+    assert!(report.missing == first);
+    assert!(bits(&sound) == bits(&decode(&path).unwrap().channels[0]));
+    let manifest = std::fs::read_to_string(folder.path().join("a.wav.take.toml")).unwrap();
+    let manifest: toml::Table = manifest.parse().unwrap();
+    assert_eq!(manifest["missing"].as_array().unwrap().len(), 1_000);
+    assert_eq!(manifest["missing"][7]["at_frame"].as_integer(), Some(7));
+    assert_eq!(manifest["end"]["missing_frames"].as_integer(), Some(60_000));
 }
 
 #[test]

@@ -24,7 +24,7 @@ use hocket_engine::{
 use hocket_files::ScratchFolder;
 use hocket_machine::Topology;
 use hocket_media::AudioFacts;
-use hocket_plan::session::MediaId;
+use hocket_plan::session::{InputId, MediaId};
 use hocket_plan::{Fusing, Session};
 use hocket_session::{LoadOptions, Loaded};
 
@@ -220,6 +220,11 @@ impl OpenedSession {
     /// The files that feed inputs.
     pub(crate) fn input_files(&self) -> impl Iterator<Item = &Path> {
         self.inputs.iter().map(|input| input.file.as_path())
+    }
+
+    /// Whether the device brings what comes in at this input, and no file.
+    pub(crate) fn is_live(&self, input: InputId) -> bool {
+        self.fed && !self.inputs.iter().any(|file| usize::from(file.number) == input.0)
     }
 
     /// Which inputs nothing feeds, in one line; `None` where there is none.

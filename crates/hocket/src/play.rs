@@ -118,6 +118,7 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     isolated::set_up(&args.isolate, opened.session(), (Pace::RealTime, frames, priority))?;
     watched::set_up(args.plugin_faults.into(), Pace::RealTime);
     let mut wanted = takes::wanted(&args.take, opened.session_mut())?;
+    takes::expect_live(&mut wanted, |input| opened.is_live(input));
     if args.number_takes {
         takes::number(&mut wanted);
     }

@@ -6,10 +6,12 @@ mod running;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hocket_disk::{Recorder, RecorderSettings, TakeReport, TakeWatch};
+use hocket_disk::{Missing, Recorder, RecorderSettings, TakeReport, TakeWatch};
 use hocket_engine::{Engine, NodeKind, Prepared};
 use hocket_media::{FileFormat, FlacEncoder, WavFormat, WavLayout};
-use hocket_plan::session::{EventsOf, Session, SongTime, StripId, TakeFrom, TakeSpec, Tap};
+use hocket_plan::session::{
+    EventsOf, InputId, Session, SongTime, StripId, TakeFrom, TakeSpec, Tap,
+};
 use hocket_plan::{Fusing, Graph, NodeId, Ports};
 use serde_json::{Value, json};
 
@@ -25,6 +27,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) const MASTER: &str = "master";
 /// So many names are listed where one is unknown.
 const NAMES_LISTED: usize = 20;
+/// So many places at which frames are missing are in a line for people.
+const PLACES_TOLD: usize = 3;
+/// And so many in JSON. The manifest has more.
+const PLACES_IN_JSON: usize = 100;
 
 /// A take that is asked for, by the command line or by the session.
 #[derive(Debug, Clone)]
@@ -39,6 +45,8 @@ pub(crate) struct Wanted {
     file: PathBuf,
     /// Who asks for it, for messages: `--take master=mix.wav`.
     asked: String,
+    /// A device brings it, so that it may never arrive.
+    is_live: bool,
 }
 
 /// The takes of the command line, and those of the session that are armed. A take of events that the command line asks for
@@ -60,7 +68,8 @@ pub(crate) fn wanted(args: &[NamedFile], session: &mut Session) -> Result<Vec<Wa
             // Recorded as a take of the command line.
             session.takes.push(TakeSpec { from, file: file.clone(), armed: false });
         }
-        all.push(Wanted { name, from, channels, time: session.time.clone(), file, asked });
+        let (time, is_live) = (session.time.clone(), false);
+        all.push(Wanted { name, from, channels, time, file, asked, is_live });
     }
     for take in session.takes.iter().filter(|take| take.armed) {
         let (name, channels) = match take.from {
@@ -74,7 +83,8 @@ pub(crate) fn wanted(args: &[NamedFile], session: &mut Session) -> Result<Vec<Wa
         };
         let (name, from) = (name.clone(), take.from);
         let (file, asked) = (take.file.clone(), format!("the session's [[take]] of {name}"));
-        all.push(Wanted { name, from, channels, time: session.time.clone(), file, asked });
+        let (time, is_live) = (session.time.clone(), false);
+        all.push(Wanted { name, from, channels, time, file, asked, is_live });
     }
     Ok(all)
 }
@@ -223,6 +233,13 @@ fn samples(format: FileFormat) -> WavFormat {
     }
 }
 
+/// Says which inputs a device brings: what it skips is missing in their takes.
+pub(crate) fn expect_live(takes: &mut [Wanted], is_live: impl Fn(InputId) -> bool) {
+    for take in takes {
+        take.is_live = matches!(take.from, TakeFrom::Input(input) if is_live(input));
+    }
+}
+
 impl Wanted {
     /// What is recorded.
     pub(crate) fn from(&self) -> TakeFrom {
@@ -344,6 +361,16 @@ impl Takes {
         self.each(engine, frames, PATIENCE);
     }
 
+    /// So many frames passed before the block that comes next, and the device did not bring them: inputs miss them. The song stood
+    /// still meanwhile, as all other takes do.
+    ///
+    /// Thread: leader, between blocks. No allocation, lock or system call.
+    pub(crate) fn miss(&mut self, frames: u64) {
+        if self.before == 0 && self.left != Some(0) {
+            self.running.iter_mut().for_each(|running| running.miss(frames));
+        }
+    }
+
     fn each(&mut self, engine: &Engine, frames: usize, patience: Duration) {
         let skipped = self.before.min(frames as u64) as usize;
         self.before -= skipped as u64;
@@ -394,6 +421,7 @@ impl Ended {
             let lost = report.events.map_or(0, |events| events.lost);
             report.error.is_none()
                 && report.silent_frames == 0
+                && report.missing_frames == 0
                 && report.not_finite == 0
                 && lost == 0
         })
@@ -428,6 +456,9 @@ impl Ended {
                 report.silent_frames
             );
         }
+        if report.missing_frames > 0 {
+            line += &format!(", and {}", missing_text(report));
+        }
         if report.clipped > 0 {
             line += &format!(", {} samples clipped at full scale", report.clipped);
         }
@@ -449,6 +480,9 @@ impl Ended {
             "whole": self.is_whole(),
             "frames": report.map(|report| report.frames),
             "silent_frames": report.map(|report| report.silent_frames),
+            "missing_frames": report.map(|report| report.missing_frames),
+            "missing_places": report.map(|report| report.missing_places),
+            "missing": report.map(|report| missing_json(&report.missing)),
             "clipped": report.map(|report| report.clipped),
             "not_finite": report.map(|report| report.not_finite),
             "events": report.and_then(|report| report.events).map(|events| json!({
@@ -459,4 +493,23 @@ impl Ended {
             "error": report.and_then(|report| report.error.as_ref()).map(ToString::to_string),
         })
     }
+}
+
+/// `96000 frames of the input never arrived, because periods were skipped: before the take's frames 480, 9600 and 2 more places`.
+fn missing_text(report: &TakeReport) -> String {
+    let first: Vec<String> =
+        report.missing.iter().take(PLACES_TOLD).map(|place| place.at_frame.to_string()).collect();
+    let more = report.missing_places.saturating_sub(first.len() as u64);
+    let more = if more > 0 { format!(" and {more} more places") } else { String::new() };
+    format!(
+        "{} frames of the input never arrived, because periods were skipped: before the take's frames {}{more}",
+        report.missing_frames,
+        first.join(", ")
+    )
+}
+
+fn missing_json(places: &[Missing]) -> Value {
+    let place =
+        |Missing { at_frame, frames }: &Missing| json!({ "at_frame": at_frame, "frames": frames });
+    places.iter().take(PLACES_IN_JSON).map(place).collect()
 }

@@ -1,13 +1,14 @@
 //! A file beside a recording that says what it is, also if its program is killed.
 //!
-//! It is TOML, and it only grows: first what the take is, then a table for each silence, at last how it ended. A
-//! recording whose manifest has no `[end]` was interrupted.
+//! It is TOML, and it only grows: first what the take is, then a table for each silence and for each place at which frames
+//! never arrived, at last how it ended. A recording whose manifest has no `[end]` was interrupted.
 
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use super::missing::Missing;
 use super::take::{Silence, TakeSettings};
 
 const ENDING: &str = ".take.toml";
@@ -59,13 +60,25 @@ impl Manifest {
         self.file.write_all(text.as_bytes())
     }
 
+    /// Adds places at which frames never arrived. The caller puts them on the disk.
+    pub fn add_missing(&mut self, missing: &[Missing]) -> io::Result<()> {
+        let mut text = String::new();
+        for Missing { at_frame, frames } in missing {
+            let _ = write!(text, "\n[[missing]]\nat_frame = {at_frame}\nframes = {frames}\n");
+        }
+        self.file.write_all(text.as_bytes())
+    }
+
     pub fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
     }
 
     /// Says how the take ended, and puts it on the disk.
-    pub fn end(&mut self, frames: u64, error: Option<&str>) -> io::Result<()> {
+    pub fn end(&mut self, frames: u64, missing: u64, error: Option<&str>) -> io::Result<()> {
         let mut text = format!("\n{END}\nframes = {frames}\n");
+        if missing > 0 {
+            let _ = writeln!(text, "missing_frames = {missing}");
+        }
         if let Some(error) = error {
             let _ = writeln!(text, "error = {}", quoted(error));
         }

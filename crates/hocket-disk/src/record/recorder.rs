@@ -16,6 +16,7 @@ use super::events::{EventTakeInput, EventTakeSettings};
 use super::file::TakeFile;
 use super::input::{Piece, SharedHand, TakeInput, memory_of, try_hand};
 use super::manifest::Manifest;
+use super::missing::{MissingReader, missing};
 use super::take::{Silence, Take, TakeReport, TakeSettings, TakeShared};
 use crate::feeder::lock;
 
@@ -100,13 +101,16 @@ impl Recorder {
             let made = empty.push(piece);
             debug_assert!(made.is_ok(), "the ring is made for them");
         }
-        let input = TakeInput::new((channels, chunk_frames), filled_writer, empty_reader, memory);
-        let shared = Arc::new(TakeShared::new(input.lost()));
+        let (missing_writer, missing) = missing();
+        let kept = (missing_writer, memory);
+        let input = TakeInput::new((channels, chunk_frames), filled_writer, empty_reader, kept);
+        let shared = Arc::new(TakeShared::new(input.lost(), input.missing()));
         let writing = Writing {
             settings: settings.clone(),
             sync_every: self.settings.sync_every,
             filled,
             empty,
+            missing,
             file,
             manifest,
             state: State::new(self.settings.sync_every),
@@ -238,6 +242,7 @@ struct Writing {
     sync_every: Duration,
     filled: RingReader<Piece>,
     empty: RingWriter<Piece>,
+    missing: MissingReader,
     file: TakeFile,
     manifest: Manifest,
     state: State,
@@ -343,6 +348,8 @@ impl Job for Writing {
         while let Some(piece) = self.filled.pop() {
             self.take(piece);
         }
+        // Behind the pieces: what is missing before one is told before it.
+        self.missing.look();
         if stops || self.state.is_ended {
             return true;
         }
@@ -366,14 +373,17 @@ impl Job for Writing {
 
     /// Closes the files before it reports: then they may be moved, and what is removed has left the disk.
     fn end(mut self: Box<Self>) {
+        self.missing.look();
         self.list_in_manifest();
         if self.state.error.is_none() {
             let finished = self.file.finish().and_then(|()| self.file.check_name());
             self.fail_on(finished);
         }
-        let Writing { settings, report, file, mut manifest, state, .. } = *self;
+        let Writing { settings, report, file, mut manifest, state, missing, .. } = *self;
         let text = state.error.as_ref().map(ToString::to_string);
-        let _ = manifest.end(file.frames(), text.as_deref());
+        let (missing_frames, missing_places) =
+            (missing.counts().frames(), missing.counts().places());
+        let _ = manifest.end(file.frames(), missing_frames, text.as_deref());
         file.release();
         let written = file.written();
         drop((file, manifest));
@@ -387,6 +397,9 @@ impl Job for Writing {
             frames: written.frames,
             silent_frames: state.silent_frames,
             silences: state.silences,
+            missing_frames,
+            missing_places,
+            missing: missing.into_places(),
             clipped: written.clipped,
             not_finite: written.not_finite,
             events: None,
@@ -444,6 +457,10 @@ impl Writing {
         if !unlisted.is_empty() {
             let _ = self.manifest.add(&unlisted).and_then(|()| self.manifest.sync());
         }
+        let missing = self.missing.unlisted();
+        if !missing.is_empty() {
+            let _ = self.manifest.add_missing(missing).and_then(|()| self.manifest.sync());
+        }
     }
 
     /// The take ends at its first failure, alone, and what is written stays.
@@ -486,7 +503,7 @@ mod tests {
         let (filled, _filled_reader) = Ring::new(2);
         let (mut empty, empty_reader) = Ring::new(1);
         let _ = empty.push(Piece::new(1, 64));
-        let mut input = TakeInput::new((1, 64), filled, empty_reader, Vec::new());
+        let mut input = TakeInput::new((1, 64), filled, empty_reader, (missing().0, Vec::new()));
         let shared = Arc::new(TakeShared::default());
         let take = super::super::take::Take { shared: Arc::clone(&shared) };
         drop(Pending::new(path, input.hand(), shared));

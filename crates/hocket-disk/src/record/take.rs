@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use hocket_media::{WavFormat, WriteError};
 
+use super::missing::{Missing, MissingCounts};
 use crate::feeder::lock;
 
 /// The formats that are recorded.
@@ -95,6 +96,10 @@ pub struct TakeStatus {
     pub silent_frames: u64,
     /// Frames that found no room so far. The file gets silence in their place, once the disk answers.
     pub lost_frames: u64,
+    /// Frames of the input that never arrived so far ([`TakeInput::miss`](crate::TakeInput::miss)).
+    pub missing_frames: u64,
+    /// The recording's first frame before which some are missing.
+    pub missing_at: Option<u64>,
     /// Events of a take of events that found no room so far.
     pub lost_events: u64,
     /// The take has failed, and why. The other takes go on.
@@ -114,6 +119,12 @@ pub struct TakeReport {
     pub silent_frames: u64,
     /// Where they are: the first 10,000. The manifest has all.
     pub silences: Vec<Silence>,
+    /// All frames of the input that never arrived. Nothing is in their place.
+    pub missing_frames: u64,
+    /// At how many places.
+    pub missing_places: u64,
+    /// The first 1,000 of these places.
+    pub missing: Vec<Missing>,
     /// Samples beyond full scale that were set to full scale (integer formats only).
     pub clipped: u64,
     /// Samples that were NaN or infinite and are silent.
@@ -143,6 +154,9 @@ impl TakeReport {
             frames: 0,
             silent_frames: 0,
             silences: Vec::new(),
+            missing_frames: 0,
+            missing_places: 0,
+            missing: Vec::new(),
             clipped: 0,
             not_finite: 0,
             events: None,
@@ -178,6 +192,7 @@ pub(crate) struct TakeShared {
     /// What the input counts. Relaxed: it publishes nothing.
     lost_frames: Arc<AtomicU64>,
     lost_events: Arc<AtomicU64>,
+    missing: Arc<MissingCounts>,
 }
 
 impl TakeShared {
@@ -186,15 +201,17 @@ impl TakeShared {
         TakeShared { lost_events, ..TakeShared::default() }
     }
 
-    /// `lost_frames`: what the input counts.
-    pub fn new(lost_frames: Arc<AtomicU64>) -> TakeShared {
-        TakeShared { lost_frames, ..TakeShared::default() }
+    /// What the input counts.
+    pub fn new(lost_frames: Arc<AtomicU64>, missing: Arc<MissingCounts>) -> TakeShared {
+        TakeShared { lost_frames, missing, ..TakeShared::default() }
     }
 
     fn status(&self) -> TakeStatus {
         let lost_frames = self.lost_frames.load(Relaxed);
         let lost_events = self.lost_events.load(Relaxed);
-        TakeStatus { lost_frames, lost_events, ..lock(&self.status).clone() }
+        let (missing_frames, missing_at) = (self.missing.frames(), self.missing.first_at());
+        let status = lock(&self.status).clone();
+        TakeStatus { lost_frames, lost_events, missing_frames, missing_at, ..status }
     }
 
     pub fn report(&self, report: TakeReport) {

@@ -230,6 +230,7 @@ impl Outcome {
             "incidents_lost": self.faults.lost,
             "interrupted": self.interrupted,
             "device_ended": self.device_ended(),
+            "takes": self.takes.iter().map(Ended::json).collect::<Vec<_>>(),
             "limits": self.limits,
         })
     }

@@ -99,6 +99,10 @@ pub(super) struct TakeShown {
     pub(super) lost_frames: u64,
     /// Events that are not in the file, because they found no room.
     pub(super) lost_events: u64,
+    /// Frames of its input that never arrived.
+    pub(super) missing_frames: u64,
+    /// The first frame of the file before which some are missing.
+    pub(super) missing_at: Option<u64>,
     /// How long the disk has not answered, if that is long.
     pub(super) stalled_s: Option<f64>,
     /// Why it has ended early. `None`: it goes on.
@@ -227,7 +231,13 @@ impl TakeShown {
         };
         let (frames, events) = (lost(self.lost_frames, "frames"), lost(self.lost_events, "events"));
         let stalled = self.stalled_s.map(|s| format!("the disk has not answered for {s:.0} s"));
-        let all: Vec<String> = [frames, events, stalled].into_iter().flatten().collect();
+        let missing = (self.missing_frames > 0).then(|| {
+            let at =
+                self.missing_at.map_or(String::new(), |at| format!(", first before frame {at}"));
+            let frames = self.missing_frames;
+            format!("{frames} frames of the input never arrived, because periods were skipped{at}")
+        });
+        let all: Vec<String> = [frames, events, missing, stalled].into_iter().flatten().collect();
         (!all.is_empty()).then(|| format!("{}: {}", self.file, all.join("; ")))
     }
 
@@ -245,6 +255,8 @@ impl TakeShown {
             "frames": self.frames,
             "lost_frames": self.lost_frames,
             "lost_events": self.lost_events,
+            "missing_frames": self.missing_frames,
+            "missing_at": self.missing_at,
             "stalled_s": self.stalled_s,
             "error": self.error,
             "trouble": self.trouble(),

@@ -21,32 +21,43 @@ pub(super) fn shown(take: &Recording) -> TakeShown {
         // The file learns of lost frames when the disk answers, and the input at once.
         lost_frames: status.lost_frames.max(status.silent_frames),
         lost_events: status.lost_events,
+        missing_frames: status.missing_frames,
+        missing_at: status.missing_at,
         stalled_s: writing.filter(|time| *time >= STALLED).map(|time| time.as_secs_f64()),
         error: status.error.map(|error| foreign::plain(&error)),
     }
 }
 
-/// How far a take has failed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-enum Failing {
-    /// Every frame has found room.
-    #[default]
-    No,
-    LosesFrames,
-    HasEnded,
+/// What a take fails at.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Failing {
+    /// Frames or events find no room.
+    loses: bool,
+    /// Frames of its input never arrived.
+    misses: bool,
+    has_ended: bool,
 }
 
 impl Failing {
     fn of(take: &TakeShown) -> Failing {
-        match (&take.error, take.lost_frames.saturating_add(take.lost_events)) {
-            (Some(_), _) => Failing::HasEnded,
-            (None, 1..) => Failing::LosesFrames,
-            (None, 0) => Failing::No,
+        Failing {
+            loses: take.lost_frames > 0 || take.lost_events > 0,
+            misses: take.missing_frames > 0,
+            has_ended: take.error.is_some(),
         }
+    }
+
+    /// Whether it has anything that this has not.
+    fn is_more_than(self, told: Failing) -> bool {
+        // What an ended take has lost is no news.
+        !told.has_ended
+            && (self.has_ended && !told.has_ended
+                || self.loses && !told.loses
+                || self.misses && !told.misses)
     }
 }
 
-/// Reports each take when it begins to lose frames, and when it ends early.
+/// Reports each take when it begins to lose frames, when frames of its input never arrived, and when it ends early.
 pub(super) struct TakeNews {
     takes: Vec<Recording>,
     /// What was reported of each.
@@ -56,7 +67,7 @@ pub(super) struct TakeNews {
 impl TakeNews {
     /// Of takes that have begun.
     pub(super) fn new(takes: Vec<Recording>) -> TakeNews {
-        let told = vec![Failing::No; takes.len()];
+        let told = vec![Failing::default(); takes.len()];
         TakeNews { takes, told }
     }
 
@@ -65,7 +76,7 @@ impl TakeNews {
         for (take, told) in self.takes.iter().zip(&mut self.told) {
             let now = shown(take);
             let failing = Failing::of(&now);
-            if failing > *told {
+            if failing.is_more_than(*told) {
                 *told = failing;
                 report(&now);
             }
@@ -115,7 +126,14 @@ mod tests {
         let [good, loses] =
             [0, 5].map(|lost_frames| TakeShown { lost_frames, ..TakeShown::default() });
         let ended = TakeShown { error: Some("full".into()), ..good.clone() };
-        let [good, loses, ended] = [good, loses, ended].map(|take| Failing::of(&take));
-        assert!(good < loses && loses < ended);
+        let misses = TakeShown { missing_frames: 64, missing_at: Some(9), ..loses.clone() };
+        let trouble = misses.trouble().unwrap();
+        assert!(trouble.contains("64 frames") && trouble.contains("before frame 9"), "{trouble}");
+        let all = [good, loses, misses, ended].map(|take| Failing::of(&take));
+        for (place, now) in all.iter().enumerate() {
+            for (before, told) in all.iter().enumerate() {
+                assert_eq!(now.is_more_than(*told), place > before, "{now:?} {told:?}");
+            }
+        }
     }
 }

@@ -61,6 +61,13 @@ impl Running {
         Ok(Running { take_of: take_of.clone(), output, input, take })
     }
 
+    /// So many frames never came from the device. Thread: leader, between blocks.
+    pub(super) fn miss(&mut self, frames: u64) {
+        if let (Input::Audio(input), true) = (&mut self.input, self.take_of.is_live) {
+            input.miss(frames);
+        }
+    }
+
     /// Thread: leader, between blocks. No allocation, lock or system call, unless the take may wait.
     pub(super) fn note(&mut self, block: &Block<'_>) {
         let (engine, frames) = (block.engine, block.frames.clone());

@@ -1,10 +1,12 @@
 //! Takes of inputs through `hocket play`, beside what another client sent to their ports.
 
 use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
 
 use super::jackd::sentry::counter;
-use super::jackd::{Mode, Server};
-use super::{RATE_HZ, alone, check, json, run};
+use super::jackd::{Mode, Server, send, wait_until};
+use super::{RATE_HZ, alone, check, hocket, json, run};
 
 /// Two inputs that are recorded. No track plays the second one.
 const SESSION: &str = "[session]\nsample_rate_hz = 48000\n\
@@ -68,4 +70,59 @@ fn a_take_of_an_input_is_what_another_client_sent_at_64_frames() {
 fn a_take_of_an_input_is_what_another_client_sent_at_1024_frames() {
     const NAME: &str = "a_take_of_an_input_is_what_another_client_sent_at_1024_frames";
     records_what_another_client_sends(NAME, 1024);
+}
+
+/// A stopped program misses every period of that time, and its inputs miss what came in. Takes of strips miss nothing, because
+/// the song stands still.
+#[test]
+fn what_never_arrived_is_missing_in_takes_of_inputs_and_told() {
+    const NAME: &str = "what_never_arrived_is_missing_in_takes_of_inputs_and_told";
+    const STOP: Duration = Duration::from_secs(1);
+    let _alone = alone();
+    let Some(server) = Server::start(NAME, RATE_HZ, 64, Mode::Usual) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let text = |name: &str| std::fs::read_to_string(path(name)).unwrap_or_default();
+    std::fs::write(path("inputs.toml"), SESSION).unwrap();
+    let session = path("inputs.toml").display().to_string();
+    let master = format!("master={}", path("master.wav").display());
+    let log = path("log.jsonl").display().to_string();
+    let args = ["play", &session, "--device", "jack", "--connect", "no", "--length", "600"];
+    let args = [&args[..], &["--json", "--take", &master, "--log", &log]].concat();
+    let mut command = hocket(&server.name, &args);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let size = || std::fs::metadata(path("mic.wav")).map_or(0, |facts| facts.len());
+    wait_until("the take", || size() > 100_000);
+    send(child.id(), "-STOP");
+    std::thread::sleep(STOP);
+    send(child.id(), "-CONT");
+    wait_until("the news", || text("log.jsonl").contains("never arrived"));
+    send(child.id(), "-INT");
+    let output = child.wait_with_output().unwrap();
+    let warning = "warning: take mic: ";
+    check(&output, 3, &[warning, "of the input never arrived, because periods were skipped"]);
+
+    let told = json(&output);
+    // The command line's take comes first.
+    let [strip, line, mic] = [0, 1, 2].map(|number| &told["takes"][number]);
+    assert_eq!((&strip["bus"], &strip["whole"]), (&"master".into(), &true.into()), "{told:#}");
+    for take in [line, mic] {
+        assert_eq!(take["whole"], false, "{told:#}");
+        assert_eq!(take["frames"], strip["frames"], "as long as the song");
+        // The first cycle after the stop is late and not skipped, and the next one begins at once.
+        let missing = take["missing_frames"].as_u64().unwrap();
+        let stopped = STOP.as_secs() * u64::from(RATE_HZ);
+        assert!(missing + 4 * 64 >= stopped, "{missing}: {told:#}");
+        assert!(missing.is_multiple_of(64) && missing == told["skipped"].as_u64().unwrap() * 64);
+        assert!(!take["missing"].as_array().unwrap().is_empty(), "{told:#}");
+    }
+    let manifest: toml::Table = text("mic.wav.take.toml").parse().unwrap();
+    let places = manifest["missing"].as_array().unwrap();
+    assert_eq!(places.len() as u64, mic["missing_places"].as_u64().unwrap());
+    let frames: i64 = places.iter().map(|place| place["frames"].as_integer().unwrap()).sum();
+    assert_eq!(Some(frames), mic["missing_frames"].as_i64());
+    assert_eq!(manifest["end"]["missing_frames"].as_integer(), Some(frames));
+    let last = text("log.jsonl");
+    let last: serde_json::Value = serde_json::from_str(last.lines().last().unwrap()).unwrap();
+    assert_eq!(last["takes"][2], *mic, "{last:#}");
 }
