@@ -237,10 +237,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (path, link) = (folder.path().join("a.sf2"), folder.path().join("b.sf2"));
         let mut files = Files::default();
-        let refusal = files.font(&path).err().expect("no file");
+        let Err(refusal) = files.font(&path) else { panic!("there is no file") };
         assert_eq!(refusal.cause, "this file does not exist");
         std::fs::write(&path, "no SoundFont").unwrap();
-        files.font(&path).err().expect("no SoundFont");
+        assert!(files.font(&path).is_err());
         std::fs::write(&path, small()).unwrap();
         let one = files.font(&path).expect("it was repaired");
         std::os::unix::fs::symlink(&path, &link).unwrap();
@@ -259,7 +259,7 @@ mod tests {
         let mut files = Files { most_bytes: bytes, ..Files::default() };
         let played = files.font(&path).unwrap();
         std::fs::write(&path, [small(), vec![0]].concat()).unwrap();
-        let refusal = files.font(&path).err().expect("the earlier one is played");
+        let Err(refusal) = files.font(&path) else { panic!("the earlier one is played") };
         assert!(!refusal.remedy.is_empty());
         drop(played);
         files.font(&path).expect("nobody plays what it was before");
