@@ -23,6 +23,7 @@ pub mod clip_source;
 pub(crate) mod clip_times;
 pub mod clip_cue;
 pub mod stereo_audio;
+pub mod audio_parts;
 pub mod clip_player;
 pub mod note_player;
 pub(crate) mod event_relay;

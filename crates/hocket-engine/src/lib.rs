@@ -154,7 +154,7 @@ pub use control::handle::{Control, ControlError, Spans, Standing};
 pub use control::lost_events::LostEvents;
 pub use control::main_thread::{Notice, StateFailure};
 pub use control::measured_costs::{Adopted, UnitCost};
-pub use control::media::{ClipMedia, MediaPool, StereoAudio};
+pub use control::media::{AudioParts, ClipMedia, MediaPool, StereoAudio, clip_frames};
 pub use control::prepare::{PrepareError, Prepared, prepare_session, session_end_frames};
 pub use control::protect::Protection;
 pub use control::renewals::Renewal;

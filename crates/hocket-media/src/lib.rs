@@ -2,7 +2,8 @@
 //!
 //! [`decode`] turns any audio file into planar `f32` rows, and [`StreamDecoder`] does so piece by
 //! piece. [`decode_within`] refuses what is too long before it fills the memory. [`probe`] only reads the header,
-//! [`examine`] all of the file, of which it keeps nothing. [`resample`] converts rows to the engine's rate,
+//! [`examine`] all of the file, of which it keeps nothing. [`resample`] converts rows to the engine's rate, [`PartDecoder`]
+//! converts parts of a long file without the rest,
 //! [`AudioWriter`] writes what was rendered, [`LevelMeter`] says how loud it is, and [`Preview`] computes the waveform overview of a file
 //! piece by piece. [`WavLayout`] and [`FlacEncoder`] make the bytes of files that grow while they are
 //! recorded.
@@ -17,6 +18,7 @@ mod error;
 mod bytes;
 mod decode;
 mod resample;
+mod parts;
 mod sample;
 mod dither;
 mod own;
@@ -41,6 +43,7 @@ pub use flac_encoder::FlacEncoder;
 pub use levels::{LevelMeter, Levels, NotMeasurable};
 pub use overview::{Overview, Point, Preview, Progress, THESIS_PIECE_BYTES};
 pub use own::{SOFTWARE, is_output};
+pub use parts::PartDecoder;
 pub use resample::{resample, resample_beginning};
 pub use wav::{WavWriter, Written};
 pub use wav_layout::{WavFormat, WavLayout};

@@ -9,6 +9,8 @@
 //! put before the input and frames dropped from the output, in such numbers that output frame 0
 //! falls on input frame 0.
 
+use std::ops::Range;
+
 use rubato::audioadapter_buffers::direct::SequentialSliceOfVecs;
 use rubato::{
     Async, FixedAsync, Resampler, SincInterpolationParameters, SincInterpolationType,
@@ -50,13 +52,15 @@ pub fn resample_beginning(audio: &Audio, to_hz: u32, frames: usize) -> Audio {
         return Audio { sample_rate_hz: to_hz, ..audio.clone() };
     }
     let plan = Plan::new(from_hz, to_hz);
-    let wanted = plan.output_frames(audio.frames()).min(frames);
-    let channels = audio.channels.iter().map(|row| plan.convert(row, wanted)).collect();
+    let wanted = (plan.output_frames(audio.frames() as u64) as usize).min(frames);
+    let mut resampler = plan.resampler();
+    let rows = audio.channels.iter();
+    let channels = rows.map(|row| plan.convert(&mut resampler, row, wanted)).collect();
     Audio { sample_rate_hz: to_hz, channels, warnings: audio.warnings.clone() }
 }
 
 /// Everything that depends on the two rates only.
-struct Plan {
+pub(crate) struct Plan {
     from: usize,
     to: usize,
     params: SincInterpolationParameters,
@@ -71,7 +75,7 @@ struct Alignment {
 }
 
 impl Plan {
-    fn new(from_hz: u32, to_hz: u32) -> Self {
+    pub fn new(from_hz: u32, to_hz: u32) -> Self {
         let divisor = gcd(from_hz, to_hz);
         let (from, to) = ((from_hz / divisor) as usize, (to_hz / divisor) as usize);
         // Going down, the filter is stretched so that its slope keeps its share of the output band.
@@ -92,20 +96,53 @@ impl Plan {
     }
 
     /// Frames out for `frames` in, rounded.
-    fn output_frames(&self, frames: usize) -> usize {
-        let (frames, from, to) = (frames as u128, self.from as u128, self.to as u128);
-        ((2 * frames * to + from) / (2 * from)) as usize
+    pub fn output_frames(&self, frames: u64) -> u64 {
+        let (frames, from, to) = (u128::from(frames), self.from as u128, self.to as u128);
+        ((2 * frames * to + from) / (2 * from)) as u64
     }
 
-    fn resampler(&self) -> Async<f64> {
+    /// Of one channel. Its table of filters takes some milliseconds, so one serves many conversions.
+    pub fn resampler(&self) -> Async<f64> {
         let ratio = self.to as f64 / self.from as f64;
         let chunk = (CHUNK_FRAMES * self.to / self.from).clamp(1, CHUNK_FRAMES);
         Async::new_sinc(ratio, 1.0, &self.params, chunk, 1, FixedAsync::Output)
             .expect("the ratio is finite and positive and the chunk is not empty")
     }
 
-    /// The first `wanted` frames of one channel. `f64` inside, so that the sums round once, at the end.
-    fn convert(&self, input: &[f32], wanted: usize) -> Vec<f32> {
+    /// The frames of the input that decide these frames of the output, beyond its end where the filter reaches there. A
+    /// conversion that begins at the first of them gives the same bits.
+    ///
+    /// The phases of the exact method repeat after `from` frames, so it may begin at any multiple of these. Interpolation
+    /// between phases depends on sums that were rounded since the first frame, so it begins there.
+    pub fn reach(&self, wanted: &Range<u64>) -> Range<u64> {
+        let (from, to) = (self.from as u64, self.to as u64);
+        let taps = self.params.sinc_len as u64;
+        let start = (wanted.start * from / to).saturating_sub(taps) / from * from;
+        let start = if self.is_exact() { start } else { 0 };
+        let last = wanted.end - start / from * to + self.alignment.frames_dropped as u64;
+        start..start + last * from / to + 1 + taps
+    }
+
+    /// Frames of the output out of the part of the input that decides them: what the input has of [`Plan::reach`].
+    pub fn convert_part(
+        &self,
+        resampler: &mut Async<f64>,
+        input: &[f32],
+        wanted: &Range<u64>,
+    ) -> Vec<f32> {
+        let first = self.reach(wanted).start / self.from as u64 * self.to as u64;
+        let mut part = self.convert(resampler, input, (wanted.end - first) as usize);
+        part.drain(..(wanted.start - first) as usize);
+        part
+    }
+
+    fn is_exact(&self) -> bool {
+        self.params.interpolation == SincInterpolationType::Nearest
+    }
+
+    /// The first `wanted` frames of one channel. `f64` inside, so that the sums round once, at the end. Nothing stays in
+    /// `resampler`.
+    fn convert(&self, resampler: &mut Async<f64>, input: &[f32], wanted: usize) -> Vec<f32> {
         let Alignment { zeros_before, frames_dropped } = self.alignment;
         let needed_input = (wanted + frames_dropped) * self.from / self.to + 1;
         // The filter reaches that far beyond the last frame that is wanted.
@@ -117,8 +154,7 @@ impl Plan {
         let rows = [padded];
         let adapter = SequentialSliceOfVecs::new(&rows, 1, frames)
             .expect("the row has exactly this many frames");
-        let mut resampler = self.resampler();
-        // `process_all` has already dropped the whole frames of the delay.
+        // `process_all` begins anew each time. It has already dropped the whole frames of the delay.
         let skip = frames_dropped - resampler.output_delay();
         let output = resampler
             .process_all(&adapter, frames, None)

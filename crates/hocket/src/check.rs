@@ -8,6 +8,7 @@ use hocket_plan::Session;
 use crate::cli::CheckArgs;
 use crate::failure::{Exit, Failure};
 use crate::files::check_prints;
+use crate::load::streams::{DISK_BUFFER_BYTES, DiskUse};
 use crate::load::{OpenedSession, ProjectUse, is_midi, topology};
 use crate::output::{print, tell};
 
@@ -52,10 +53,20 @@ fn check(path: &Path, args: &CheckArgs, topology: &Topology) -> Result<String, F
     let project = ProjectUse { soundfont, strict, checks_schema, ..ProjectUse::default() };
     let opened = OpenedSession::open_as(path, args.rate, topology, project)?;
     opened.warnings().iter().for_each(|warning| tell(format_args!("warning: {warning}")));
+    refuse_too_long(&opened, strict)?;
     if strict {
         refuse_damaged(&opened)?;
     }
     Ok(format!("{}: {}\n", path.display(), summary(path, &opened)))
+}
+
+/// As loading would refuse it, with the usual disk buffer.
+fn refuse_too_long(opened: &OpenedSession, strict: bool) -> Result<(), Failure> {
+    let disk = DiskUse { buffer_bytes: DISK_BUFFER_BYTES, strict, ..DiskUse::IN_MEMORY };
+    match opened.too_long(&disk) {
+        too_long if too_long.is_empty() => Ok(()),
+        too_long => Err(Failure::bad_input(too_long.join("\n"))),
+    }
 }
 
 /// Reads all audio to its end, because a header does not show whether the rest is whole.

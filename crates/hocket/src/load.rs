@@ -1,6 +1,8 @@
 //! Session file or project -> session, and audio in memory or on the disk.
 
 mod audio;
+mod parts;
+mod limits;
 pub(crate) mod inputs;
 pub(crate) mod project;
 mod song;
@@ -32,6 +34,7 @@ use crate::cli::NamedFile;
 use crate::failure::Failure;
 use crate::output::{detail, note};
 use inputs::{FedInput, InputSound};
+use parts::{PartialFile, Playing};
 pub use project::ProjectUse;
 pub(crate) use song::{is_midi, open as open_midi};
 use streams::{DiskBuffer, DiskFile, DiskUse, Streamable, refused, streamed_files, summary};
@@ -68,6 +71,8 @@ pub struct OpenedSession {
     fed: bool,
     /// The audio files of a project, unpacked.
     unpacked: Option<ScratchFolder>,
+    /// The song never comes to this frame.
+    until: u64,
 }
 
 /// The machine at hand.
@@ -205,7 +210,7 @@ impl OpenedSession {
     /// Nothing feeds its inputs yet.
     fn of(loaded: Loaded, rate_hz: u32, facts: HashMap<PathBuf, AudioFacts>) -> OpenedSession {
         let (inputs, fed, unpacked) = (Vec::new(), false, None);
-        OpenedSession { loaded, rate_hz, facts, inputs, fed, unpacked }
+        OpenedSession { loaded, rate_hz, facts, inputs, fed, unpacked, until: u64::MAX }
     }
 
     /// Files that bring sound into the inputs, as `--input` names them.
@@ -245,6 +250,15 @@ impl OpenedSession {
     /// Says whether a device brings sound into the inputs. Otherwise loading tells that they are silent.
     pub(crate) fn feed_inputs(&mut self, fed: bool) {
         self.fed = fed;
+    }
+
+    /// Says that the song never comes to this frame. What clips would play from there on need not be in memory.
+    pub(crate) fn ends_before(&mut self, frame: u64) {
+        self.until = frame;
+    }
+
+    fn playing(&self) -> Playing {
+        Playing { rate_hz: self.rate_hz, until: self.until }
     }
 
     /// Which audio files are converted to the session's rate, in one line; `None` where all have it.
@@ -322,7 +336,7 @@ impl OpenedSession {
     /// Decodes all audio and converts what is played of it to the rate.
     ///
     /// # Errors
-    /// Audio that cannot be decoded: exit code 2. Less free memory than it needs: exit code 3.
+    /// Audio that cannot be decoded, or is too long: exit code 2. Less free memory than it needs: exit code 3.
     pub fn load(self) -> Result<LoadedSession, Failure> {
         self.load_for(&DiskUse::IN_MEMORY)
     }
@@ -332,6 +346,10 @@ impl OpenedSession {
     /// # Errors
     /// As [`OpenedSession::load`]. A disk buffer that is too small: exit code 2.
     pub fn load_for(self, disk: &DiskUse) -> Result<LoadedSession, Failure> {
+        let too_long = self.too_long(disk);
+        if !too_long.is_empty() {
+            return Err(Failure::bad_input(too_long.join("\n")));
+        }
         if let Some(conversions) = self.conversions() {
             note(format_args!("{conversions}; resample = false in [session] refuses that"));
         }
@@ -341,12 +359,17 @@ impl OpenedSession {
         let (mut warnings, mut damaged) = (self.loaded.warnings.clone(), Vec::new());
         let told = &mut (&mut warnings, &mut damaged);
         let inputs = inputs::load(&self.inputs, &self.loaded.session, self.rate_hz, told)?;
-        let OpenedSession { loaded, rate_hz, unpacked, .. } = self;
+        let how = self.playing();
+        let OpenedSession { loaded, rate_hz, facts, unpacked, .. } = self;
         let (mut media, mut lengths_s) = (Vec::new(), Vec::new());
         for id in (0..loaded.session.media.len()).map(MediaId) {
             let mut told = (&mut warnings, &mut damaged);
             let file = streamable.remove(&id.0).zip(buffer.as_ref());
-            let (audio, length_s) = file_of_clips(&loaded, id, rate_hz, file, &mut told)?;
+            let facts = facts.get(&loaded.session.media[id.0].path);
+            let (audio, length_s) = match file {
+                Some((file, buffer)) => from_disk(&loaded, id, rate_hz, (file, buffer), &mut told),
+                None => in_memory(&loaded, id, facts, how, disk, &mut told)?,
+            };
             media.push(audio);
             lengths_s.push(length_s);
         }
@@ -371,6 +394,26 @@ impl OpenedSession {
             ));
         }
         files
+    }
+
+    /// Audio files that are too long to be in memory and do not stream, as far as headers show it; place included.
+    pub(crate) fn too_long(&self, disk: &DiskUse) -> Vec<String> {
+        let known = |media: &hocket_plan::session::Media| self.facts.get(&media.path);
+        let media = self.loaded.session.media.iter().enumerate();
+        let long: Vec<(MediaId, &AudioFacts)> = media
+            .filter_map(|(index, media)| Some((MediaId(index), known(media)?)))
+            .filter(|(_, facts)| limits::is_long(facts))
+            .collect();
+        if long.is_empty() {
+            return Vec::new();
+        }
+        let streams = self.streamable(disk);
+        let in_memory = long.into_iter().filter(|(id, _)| !streams.contains_key(&id.0));
+        let refused = in_memory.filter_map(|(id, facts)| {
+            let refusal = limits::refusal(&self.loaded, id, facts, self.playing(), disk)?;
+            Some(limits::refused(&self.loaded, id, &refusal).message)
+        });
+        refused.collect()
     }
 
     /// Memory for every clip that streams, in every engine; `None` where none does.
@@ -438,23 +481,37 @@ fn project_warning(path: &Path, remarks: &[String]) -> Option<String> {
     })
 }
 
-/// A file from the disk or in memory, and its length in seconds.
-fn file_of_clips(
+/// A file that plays from the disk, and its length in seconds.
+fn from_disk(
     loaded: &Loaded,
     id: MediaId,
     rate_hz: u32,
-    streamable: Option<(Streamable, &Arc<DiskBuffer>)>,
+    (file, buffer): (Streamable, &Arc<DiskBuffer>),
     told: &mut audio::Told<'_>,
-) -> Result<(ClipMedia, f64), Failure> {
-    let Some((file, buffer)) = streamable else {
-        let audio = audio::load(loaded, id, rate_hz, told)?;
-        return Ok((ClipMedia::Memory(audio.stereo), audio.length_s));
-    };
+) -> (ClipMedia, f64) {
     audio::tell_faults(loaded, id, &file.info.warnings, told);
     let frames = file.info.frames;
     let name = loaded.name_of(&loaded.session.media[id.0].path);
     let file = DiskFile::new(buffer, Arc::new(file.storage), frames).called(name);
-    Ok((ClipMedia::Stream(Arc::new(file)), frames as f64 / f64::from(rate_hz)))
+    (ClipMedia::Stream(Arc::new(file)), frames as f64 / f64::from(rate_hz))
+}
+
+/// A file in memory, all of it or what its clips play, and its length in seconds.
+fn in_memory(
+    loaded: &Loaded,
+    id: MediaId,
+    facts: Option<&AudioFacts>,
+    how: Playing,
+    disk: &DiskUse,
+    told: &mut audio::Told<'_>,
+) -> Result<(ClipMedia, f64), Failure> {
+    let rate_hz = how.rate_hz;
+    if let Some(file) = PartialFile::open(loaded, id, facts, how) {
+        let (parts, length_s) = file.load(loaded, id, rate_hz, disk.strict, told)?;
+        return Ok((ClipMedia::Parts(Arc::new(parts)), length_s));
+    }
+    let audio = audio::load(loaded, id, rate_hz, disk, told)?;
+    Ok((ClipMedia::Memory(audio.stereo), audio.length_s))
 }
 
 impl LoadedSession {

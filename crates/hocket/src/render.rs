@@ -22,7 +22,7 @@ use crate::cli::{DitherArg, RenderArgs};
 use crate::disk_silence::DiskSilence;
 use crate::failure::{Exit, Failure};
 use crate::load::streams::Wait;
-use crate::load::{LoadedSession, effects};
+use crate::load::{LoadedSession, OpenedSession, effects};
 use crate::lost_events::NoRoom;
 use crate::output::{bar, detail, note, tell, warn};
 use crate::plugin::{isolated, watched};
@@ -33,10 +33,13 @@ use held::Held;
 use normalize::Complete;
 use prepared::Prepared;
 pub(crate) use prepared::format_of;
-use region::Region;
 pub(crate) use region::frame_at;
+use region::{Asked, Region};
 use stems::{Sources, Stems};
 use writing::{Finished, Output, Writing};
+
+/// The song goes on so long behind the last frame that is written, because effects delay it. More have none.
+const LONGEST_LATENCY_S: u64 = 10;
 
 /// Runs the command.
 ///
@@ -73,7 +76,7 @@ pub(crate) fn to_file(args: &RenderArgs, stop: &AtomicBool) -> Result<bool, Fail
 
 fn render(args: &RenderArgs, prepared: Prepared, stop: &AtomicBool) -> Result<bool, Failure> {
     let Prepared {
-        opened,
+        mut opened,
         format,
         dither,
         measures,
@@ -86,6 +89,8 @@ fn render(args: &RenderArgs, prepared: Prepared, stop: &AtomicBool) -> Result<bo
         takes: wanted,
     } = prepared;
     let disk = args.disk.with(Wait::ForTheDisk, args.strict);
+    let until = until(region, &opened);
+    until.into_iter().for_each(|until| opened.ends_before(until));
     let Some(loaded) = opened.load_unless(disk, stop)? else { return Ok(false) };
     loaded.accept(args.strict)?;
     let rate_hz = loaded.rate_hz;
@@ -114,6 +119,7 @@ fn render(args: &RenderArgs, prepared: Prepared, stop: &AtomicBool) -> Result<bo
     // What isolation delays, the files do not: they are those of the same render without.
     let added = isolated::added_frames(&loaded.session, &effects(), rate_hz);
     let rendered = Region { from: region.from + added, to: region.to + added };
+    check_latency(&engine, rendered, until)?;
     let mut takes = takes.starting_at(rendered.from);
     let writing = Writing::start(files)?;
     // Nothing else asks to be made anew.
@@ -269,6 +275,26 @@ pub(crate) fn wanted_frames(
     Ok(by_session
         .or_else(|| session_end_frames(&loaded.session, &loaded.media, loaded.rate_hz))
         .filter(|frames| *frames > 0))
+}
+
+/// The frame to which the song never comes, where arguments or session say when it ends.
+fn until(region: Asked, opened: &OpenedSession) -> Option<u64> {
+    let rate_hz = opened.rate_hz();
+    let end = region.known_end(opened.session(), rate_hz)?;
+    Some(end + LONGEST_LATENCY_S * u64::from(rate_hz))
+}
+
+/// Refuses effects that would have the song go on to where its files are not in memory.
+fn check_latency(engine: &Engine, rendered: Region, until: Option<u64>) -> Result<(), Failure> {
+    let latency = engine.output_latencies().iter().copied().max().unwrap_or(0);
+    let end = rendered.to + u64::from(latency) + u64::from(engine.settings().frames);
+    match until.is_some_and(|until| end > until) {
+        true => Err(Failure::not_possible(format!(
+            "the effects have more than {LONGEST_LATENCY_S} s of latency; render the whole session, without --to, --length and \
+             length_s"
+        ))),
+        false => Ok(()),
+    }
 }
 
 fn engine(

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use hocket_dsp::{Block, Processor, StereoMut, StereoRef, mix};
 use hocket_plan::session::Clip;
 
+use super::audio_parts::{AudioParts, InParts};
 use super::clip_cue::Cue;
 use super::clip_source::{ClipSource, InMemory};
 use super::clip_times::{ClipTimes, last_end};
@@ -51,6 +52,11 @@ impl PlayingClip {
     /// Of a file in memory. Thread: control; allocates.
     pub(crate) fn in_memory(times: ClipTimes, audio: &Arc<StereoAudio>) -> PlayingClip {
         PlayingClip { times, source: Box::new(InMemory(Arc::clone(audio))), cue: None }
+    }
+
+    /// Of a file of which parts are in memory. Thread: control; allocates.
+    pub(crate) fn in_parts(times: ClipTimes, audio: &Arc<AudioParts>) -> PlayingClip {
+        PlayingClip { times, source: Box::new(InParts(Arc::clone(audio))), cue: None }
     }
 
     /// Of a file that streams.

@@ -53,6 +53,12 @@ impl ClipTimes {
         (self.looped && self.offset < self.file_frames).then_some(self.offset..self.file_frames)
     }
 
+    /// The frames of the file that are played at all.
+    pub(crate) fn played(&self) -> Range<u64> {
+        let most = self.offset.saturating_add(self.end - self.start).min(self.file_frames);
+        self.offset..most
+    }
+
     /// The frame of the file that is read next when the song goes on at `song`. `None`: the clip is over by then.
     pub(crate) fn next_read(&self, song: i64) -> Option<u64> {
         let song = u64::try_from(song).unwrap_or(0).max(self.start);
@@ -164,6 +170,32 @@ const EXPONENTIAL: [f64; 13] = {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_played_is_what_is_read() {
+        let lengths = [None, Some(0.0), Some(0.0334), Some(0.2), Some(5.0)];
+        let offsets = [0.0, 0.0127, 0.29, 0.3, 4.0];
+        for (length_s, offset_s) in lengths.iter().flat_map(|one| offsets.map(|two| (*one, two))) {
+            for looped in [false, true] {
+                let clip = Clip {
+                    media: hocket_plan::session::MediaId(0),
+                    start_s: 0.0333,
+                    offset_s,
+                    length_s,
+                    looped,
+                    gain_db: 0.0,
+                    fade_in_s: 0.0,
+                    fade_out_s: 0.0,
+                    fade_curve: ClipFade::Linear,
+                };
+                let times = ClipTimes::new(&clip, 300, 1000);
+                let read = (times.start..times.end.min(9_000))
+                    .map(|at| times.source_frame(at - times.start));
+                let read: std::collections::BTreeSet<u64> = read.collect();
+                assert!(read.into_iter().eq(times.played()), "{clip:?}");
+            }
+        }
+    }
 
     #[test]
     fn the_other_curves_are_what_they_say() {

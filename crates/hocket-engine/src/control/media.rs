@@ -1,22 +1,32 @@
 //! The audio of a session: in memory, ready to play, or on the disk. And where its effects come from.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hocket_plan::session::{Clip, MediaId};
 
 use super::clip_streams::{ClipStream, Cues, NotReady, PrerollError, StreamedFile};
+pub use crate::block::audio_parts::AudioParts;
 use crate::block::clip_cue::Cue;
 use crate::block::clip_player::PlayingClip;
 use crate::block::clip_times::ClipTimes;
 pub use crate::block::stereo_audio::StereoAudio;
 use crate::catalogue::Effects;
 
+/// The frames of its file that a clip plays, at the engine's rate; `file_frames` is how many the file has. A clip that loops
+/// plays them again and again.
+pub fn clip_frames(clip: &Clip, file_frames: u64, rate_hz: u32) -> Range<u64> {
+    ClipTimes::new(clip, file_frames, rate_hz).played()
+}
+
 /// The audio of one file.
 #[derive(Debug, Clone)]
 pub enum ClipMedia {
     /// All of it is in memory.
     Memory(Arc<StereoAudio>),
+    /// What its clips play is in memory.
+    Parts(Arc<AudioParts>),
     /// It plays from the disk.
     Stream(Arc<dyn StreamedFile>),
 }
@@ -51,11 +61,11 @@ impl MediaPool {
         &self.effects
     }
 
-    /// The audio of one file; `None` if it streams, or was not loaded.
+    /// The audio of one file; `None` if not all of it is in memory.
     pub fn get(&self, id: MediaId) -> Option<&Arc<StereoAudio>> {
         match self.media.get(id.0)? {
             ClipMedia::Memory(audio) => Some(audio),
-            ClipMedia::Stream(_) => None,
+            ClipMedia::Parts(_) | ClipMedia::Stream(_) => None,
         }
     }
 
@@ -96,6 +106,7 @@ impl MediaPool {
         let times = self.times(clip, rate_hz)?;
         Some(match self.media.get(clip.media.0)? {
             ClipMedia::Memory(audio) => Ok(PlayingClip::in_memory(times, audio)),
+            ClipMedia::Parts(audio) => Ok(PlayingClip::in_parts(times, audio)),
             ClipMedia::Stream(file) => self.stream(times, file.as_ref(), rate_hz),
         })
     }
@@ -104,6 +115,7 @@ impl MediaPool {
     pub(crate) fn times(&self, clip: &Clip, rate_hz: u32) -> Option<ClipTimes> {
         let frames = match self.media.get(clip.media.0)? {
             ClipMedia::Memory(audio) => audio.frames() as u64,
+            ClipMedia::Parts(audio) => audio.frames(),
             ClipMedia::Stream(file) => file.frames(),
         };
         Some(ClipTimes::new(clip, frames, rate_hz))

@@ -143,7 +143,7 @@ impl RawFormat {
 }
 
 /// A place in the decoded sound, in words.
-pub(super) fn position(frames: u64, rate_hz: u32) -> String {
+pub(crate) fn position(frames: u64, rate_hz: u32) -> String {
     format!("after {:.3} s (frame {frames})", frames as f64 / f64::from(rate_hz.max(1)))
 }
 

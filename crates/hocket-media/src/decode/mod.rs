@@ -28,7 +28,7 @@ use crate::bytes::{ReadAt, read_full};
 use crate::{Audio, AudioFacts, MediaError};
 pub use faults::examine;
 use header::Header;
-pub(crate) use header::PcmLayout;
+pub(crate) use header::{PcmLayout, position};
 pub(crate) use pcm::FrameDecoder;
 use sniff::{Container, Content};
 pub use stream::{SeekCost, StreamDecoder, StreamInfo};

@@ -85,6 +85,10 @@ impl Sink {
         };
         let wanted = rows.first().map_or(0, |row| row.len() - at);
         let count = wanted.min(self.kept().saturating_sub(from));
+        if count == 0 {
+            // The stream has ended, maybe long before.
+            return 0;
+        }
         for (row, channel) in rows.iter_mut().zip(&self.channels) {
             row[at..at + count].copy_from_slice(&channel[from..from + count]);
         }
@@ -103,23 +107,28 @@ impl Sink {
         self.damage.in_a_row += 1;
     }
 
+    /// What is wrong with a stream that was decoded to its end.
     pub fn warnings(&self) -> Vec<String> {
-        let Damage { blocks, first, ended, .. } = &self.damage;
-        let mut warnings = Vec::new();
-        if *blocks > 0 {
-            let first = first.as_deref().unwrap_or_default();
-            warnings.push(format!("damaged blocks: {blocks} (the first {first})"));
-        }
+        let mut warnings = self.faults();
         let (announced, here) = (self.announced, self.position());
-        match ended {
-            Some(why) => warnings.push(format!("the stream ends {here}: {why}")),
-            None if self.frames() < announced => {
-                warnings
-                    .push(format!("the file ends early, {here}: {announced} frames are announced"));
-            }
-            None => {}
+        if self.damage.ended.is_none() && self.frames() < announced {
+            warnings.push(format!("the file ends early, {here}: {announced} frames are announced"));
         }
         warnings
+    }
+
+    /// What was damaged so far.
+    pub fn faults(&self) -> Vec<String> {
+        let Damage { blocks, first, ended, .. } = &self.damage;
+        let mut faults = Vec::new();
+        if *blocks > 0 {
+            let first = first.as_deref().unwrap_or_default();
+            faults.push(format!("damaged blocks: {blocks} (the first {first})"));
+        }
+        if let Some(why) = ended {
+            faults.push(format!("the stream ends {}: {why}", self.position()));
+        }
+        faults
     }
 
     /// Leaves the part that is heard, where the file holds any of it.

@@ -188,9 +188,17 @@ impl StreamDecoder {
         self.not_finite
     }
 
+    /// What was damaged since the latest jump, as [`Audio::warnings`](crate::Audio::warnings). Only compressed files show it.
+    pub fn faults(&self) -> Vec<String> {
+        match &self.kind {
+            Kind::Pcm { .. } => Vec::new(),
+            Kind::Compressed(compressed) => compressed.stream.sink.faults(),
+        }
+    }
+
     /// Decodes frames from `position` on into the rows.
     ///
-    /// Shape: one row for each channel, all of one length. Unit: linear, 1.0 = full scale, always finite.
+    /// Shape: one row for each channel, or for each of the first ones, all of one length. Unit: linear, 1.0 = full scale, always finite.
     /// Returns how many frames there were; fewer than the rows hold where the stream, or the file, ends.
     ///
     /// # Errors

@@ -383,12 +383,27 @@ pub(super) fn at_least_one(text: &str) -> Result<usize, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::size;
+    use clap::Parser;
+
+    use super::{DiskArgs, size};
+    use crate::load::streams::DISK_BUFFER_BYTES;
+
+    #[derive(Parser)]
+    struct Parsed {
+        #[command(flatten)]
+        disk: DiskArgs,
+    }
 
     #[test]
     fn sizes_have_binary_units() {
         let read = ["0", "65536", "64k", "64K", "3M", "1G"].map(size);
         assert_eq!(read, [0, 65_536, 65_536, 65_536, 3 << 20, 1 << 30].map(Ok));
+    }
+
+    #[test]
+    fn checking_and_loading_have_the_same_disk_buffer() {
+        let parsed = Parsed::try_parse_from(["hocket"]).unwrap();
+        assert_eq!(parsed.disk.disk_buffer, DISK_BUFFER_BYTES);
     }
 
     #[test]

@@ -5,14 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use hocket_engine::StereoAudio;
-use hocket_media::{Audio, AudioFacts};
+use hocket_media::{Audio, AudioFacts, MediaError};
 use hocket_plan::session::MediaId;
 use hocket_session::{Loaded, MediaRefusal, MediaUse};
 
 use crate::failure::Failure;
 use crate::output::detail;
 
-use super::streams::{LONGEST_IN_MEMORY_S, Streamable};
+use super::limits;
+use super::streams::{DiskUse, LONGEST_IN_MEMORY_S, Streamable};
 
 /// An audio file in memory.
 pub(super) struct LoadedAudio {
@@ -68,7 +69,7 @@ fn is_packed(loaded: &Loaded, id: MediaId) -> bool {
 }
 
 /// What to do with a file that cannot be decoded.
-const REPAIR: &str = "repair or replace the file";
+pub(super) const REPAIR: &str = "repair or replace the file";
 /// What to do with one of which a part can be played.
 const REPLACE: &str = "replace the file, or leave out --strict to play what can be read";
 /// The same of a file in a project.
@@ -117,12 +118,17 @@ pub(super) fn load(
     loaded: &Loaded,
     id: MediaId,
     rate_hz: u32,
+    disk: &DiskUse,
     told: &mut Told<'_>,
 ) -> Result<LoadedAudio, Failure> {
     let media = &loaded.session.media[id.0];
     let repair = if is_packed(loaded, id) { EXPORT } else { REPAIR };
-    let decoded = hocket_media::decode(&media.path)
-        .map_err(|error| Failure::bad_input(loaded.media_error(id, &error.to_string(), repair)))?;
+    let decoded = hocket_media::decode(&media.path).map_err(|error| match error {
+        MediaError::TooLarge { .. } => {
+            limits::refused(loaded, id, &limits::too_long(loaded, id, rate_hz, disk))
+        }
+        error => Failure::bad_input(loaded.media_error(id, &error.to_string(), repair)),
+    })?;
     tell_faults(loaded, id, &decoded.warnings, told);
     let length_s = decoded.length_s();
     let (of_file, channels) = (decoded.sample_rate_hz, decoded.channels.len());
@@ -147,7 +153,7 @@ fn at_rate(loaded: &Loaded, id: MediaId, audio: Audio, rate_hz: u32) -> Result<A
     if loaded.session.media[id.0].resample {
         let whole = (audio.length_s() * f64::from(rate_hz)).ceil() as usize + 1;
         let frames = frames_played(loaded, id, rate_hz).min(whole);
-        check_memory(loaded, id, frames, &audio, rate_hz)?;
+        check_memory(loaded, id, frames, audio.channels.len(), rate_hz)?;
         return Ok(hocket_media::resample_beginning(&audio, rate_hz, frames));
     }
     let MediaRefusal { cause, remedy } = other_rate(audio.sample_rate_hz, rate_hz);
@@ -176,14 +182,14 @@ fn frames_played(loaded: &Loaded, id: MediaId, rate_hz: u32) -> usize {
 const BYTES_A_FRAME: u64 = 4 * 4 + 2 * 8;
 
 /// A machine that runs out of memory ends some program, and not always this one.
-fn check_memory(
+pub(super) fn check_memory(
     loaded: &Loaded,
     id: MediaId,
     frames: usize,
-    audio: &Audio,
+    channels: usize,
     rate_hz: u32,
 ) -> Result<(), Failure> {
-    match lack_of_memory(frames, audio.channels.len(), rate_hz) {
+    match lack_of_memory(frames, channels, rate_hz) {
         Some(cause) => {
             let remedy =
                 "give its clips a length_s, convert the file before, or choose a lower rate";

@@ -8,6 +8,9 @@ pub use hocket_streams::{
 use crate::failure::Failure;
 use crate::written::readable;
 
+/// The memory for all streams together, unless --disk-buffer says otherwise.
+pub(crate) const DISK_BUFFER_BYTES: usize = 256 << 20;
+
 /// Why clips cannot play from the disk, in the words of this program's options.
 pub(super) fn refused(error: DiskError) -> Failure {
     match error {

@@ -24,6 +24,7 @@ mod references;
 mod midi_files;
 mod impulses;
 mod disks;
+mod long_files;
 mod stalled_disk;
 mod inputs;
 mod plugins;

@@ -63,9 +63,11 @@ fn fault_02_loading_listens_to_signals() {
     let (folder, file) = slow_to_convert(12, 1, "");
     let before = files(folder.path());
     let out = folder.path().join("out.wav");
+    let render =
+        ["render", &file, "-o", out.to_str().unwrap(), "--rate", "192000", "--length", "60"];
     for (signal, command) in [
-        ("-INT", &["render", &file, "-o", out.to_str().unwrap(), "--rate", "192000"][..]),
-        ("-TERM", &["render", &file, "-o", out.to_str().unwrap(), "--rate", "192000"]),
+        ("-INT", &render[..]),
+        ("-TERM", &render),
         ("-TERM", &["bench", &file, "--rate", "192000"]),
         ("-TERM", &["play", &file, "--rate", "192000"]),
     ] {
@@ -227,8 +229,11 @@ fn slow_project(path: &str, audio: &Path) {
 fn fault_02_memory_that_is_not_there_is_not_asked_for() {
     let (folder, file) = slow_to_convert(1, 600, "");
     let out = folder.path().join("out.wav");
+    let length = ["--length", "36000"];
     let args = ["render", &file, "-o", out.to_str().unwrap(), "--rate", "384000"];
-    check_refused(&args, 3, &["try.toml:7:", "0.wav", "MiB of memory", "length_s"]);
+    let words = ["try.toml:7:", "0.wav", "MiB of memory", "length_s"];
+    check_refused(&[&args[..], &length].concat(), 3, &words);
+    assert!(!out.exists());
 }
 
 #[track_caller]

@@ -1,0 +1,197 @@
+//! Long audio files of another rate: only what clips play of them is decoded and converted.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use hocket_engine::{AudioParts, StereoAudio, clip_frames};
+use hocket_media::{AudioFacts, MAX_SAMPLES, MediaError, PartDecoder};
+use hocket_plan::session::{Clip, MediaId};
+use hocket_session::Loaded;
+
+use super::audio::{REPAIR, Told, check_memory, tell_faults};
+use super::limits;
+use super::streams::LONGEST_IN_MEMORY_S;
+use crate::failure::Failure;
+use crate::output::detail;
+
+/// Of more channels, the first ones play.
+const CHANNELS: usize = 2;
+/// Parts with less between them are one part: each decodes some frames more, on both sides.
+const JOINED_WITHIN_S: u64 = 1;
+
+/// How a session is played, as far as it decides what is played of a file.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Playing {
+    pub rate_hz: u32,
+    /// The song never comes to this frame.
+    pub until: u64,
+}
+
+impl Playing {
+    /// What a clip plays of a file of so many frames.
+    fn frames_of(&self, clip: &Clip, file_frames: u64) -> Range<u64> {
+        let start = (clip.start_s * f64::from(self.rate_hz)).floor() as u64;
+        let frames = clip_frames(clip, file_frames, self.rate_hz);
+        let left = self.until.saturating_sub(start);
+        frames.start..frames.end.min(frames.start.saturating_add(left))
+    }
+}
+
+/// A file that is decoded in parts.
+pub(super) struct PartialFile {
+    decoder: PartDecoder,
+    /// In the order of the file, at the session's rate.
+    parts: Vec<Range<u64>>,
+}
+
+impl PartialFile {
+    /// A file that is long, is converted, and can be read from any position at once. `None`: it is decoded as a whole, also
+    /// where it cannot be opened, because decoding says what is wrong.
+    ///
+    /// `facts`: what its header said before.
+    pub fn open(
+        loaded: &Loaded,
+        id: MediaId,
+        facts: Option<&AudioFacts>,
+        how: Playing,
+    ) -> Option<PartialFile> {
+        let rate_hz = how.rate_hz;
+        let (session, media) = (&loaded.session, &loaded.session.media[id.0]);
+        let facts = facts.filter(|facts| facts.sample_rate_hz != rate_hz)?;
+        let longest = u64::from(LONGEST_IN_MEMORY_S) * u64::from(facts.sample_rate_hz);
+        facts.frames.filter(|frames| *frames > longest)?;
+        // The preview is read as a whole.
+        if !media.resample || session.preview == Some(id) {
+            return None;
+        }
+        let decoder = PartDecoder::open(&media.path, rate_hz).ok()??;
+        let clips = session.tracks.iter().flat_map(|track| &track.clips);
+        let of_file = clips.filter(|clip| clip.media == id);
+        let played = of_file.map(|clip| how.frames_of(clip, decoder.frames()));
+        let parts = joined(played.collect(), JOINED_WITHIN_S * u64::from(rate_hz));
+        Some(PartialFile { decoder, parts })
+    }
+
+    /// Whether clips play more of it than can be in memory.
+    pub fn is_too_long(&self) -> bool {
+        self.decoded_frames() * self.channels() as u64 > MAX_SAMPLES as u64
+    }
+
+    fn channels(&self) -> usize {
+        self.decoder.info().channels.min(CHANNELS)
+    }
+
+    fn decoded_frames(&self) -> u64 {
+        self.parts.iter().map(|part| self.decoder.decoded_frames(part)).sum()
+    }
+
+    /// Decodes the parts; also the file's length in seconds. `strict`: reads the rest, too, to see whether it is whole.
+    pub fn load(
+        mut self,
+        loaded: &Loaded,
+        id: MediaId,
+        rate_hz: u32,
+        strict: bool,
+        told: &mut Told<'_>,
+    ) -> Result<(AudioParts, f64), Failure> {
+        let path = &loaded.session.media[id.0].path;
+        let info = self.decoder.info();
+        let (of_file, channels) = (info.sample_rate_hz, info.channels);
+        let length_s = info.frames as f64 / f64::from(of_file);
+        if self.is_too_long() {
+            let refusal = limits::plays_too_much(of_file, rate_hz);
+            return Err(limits::refused(loaded, id, &refusal));
+        }
+        let frames: u64 = self.parts.iter().map(|part| part.end - part.start).sum();
+        // Beside the parts, what is decoded of one of them at a time.
+        let longest = self.parts.iter().map(|part| self.decoder.decoded_frames(part)).max();
+        let decoded = longest.unwrap_or(0) / 4;
+        check_memory(loaded, id, (frames + decoded) as usize, self.channels(), rate_hz)?;
+        let played_s = frames as f64 / f64::from(rate_hz);
+        detail(format_args!(
+            "{}: in memory: {of_file} Hz, channels: {channels}, {played_s:.2} s of {length_s:.2} s",
+            path.display()
+        ));
+        let refused = |error: MediaError| {
+            Failure::bad_input(loaded.media_error(id, &error.to_string(), REPAIR))
+        };
+        let (all, count) = (std::mem::take(&mut self.parts), self.channels());
+        let decoder = &mut self.decoder;
+        let mut decoded = |part: Range<u64>| -> Result<(u64, StereoAudio), MediaError> {
+            Ok((part.start, StereoAudio::from_planar(&decoder.part(part, count)?)))
+        };
+        let parts = all.into_iter().map(&mut decoded).collect::<Result<_, MediaError>>();
+        let parts = AudioParts::new(self.decoder.frames(), parts.map_err(refused)?);
+        let faults = if strict { all_faults(path) } else { Ok(self.decoder.warnings()) };
+        tell_faults(loaded, id, &faults.map_err(refused)?, told);
+        Ok((parts, length_s))
+    }
+}
+
+fn all_faults(path: &Path) -> Result<Vec<String>, MediaError> {
+    let never = AtomicBool::new(false);
+    Ok(hocket_media::examine(path, &never)?.unwrap_or_default())
+}
+
+/// The same frames in the file's order, those that are near each other as one part. Empty ones are left out.
+fn joined(mut parts: Vec<Range<u64>>, within: u64) -> Vec<Range<u64>> {
+    parts.retain(|part| part.start < part.end);
+    parts.sort_by_key(|part| part.start);
+    let mut all: Vec<Range<u64>> = Vec::new();
+    for part in parts {
+        match all.last_mut() {
+            Some(last) if part.start <= last.end.saturating_add(within) => {
+                last.end = last.end.max(part.end);
+            }
+            _ => all.push(part),
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use hocket_plan::session::ClipFade;
+
+    use super::*;
+
+    #[test]
+    fn what_comes_behind_the_end_of_a_render_is_not_played() {
+        let clip = Clip {
+            media: MediaId(0),
+            start_s: 2.0,
+            offset_s: 1.0,
+            length_s: Some(5.0),
+            looped: false,
+            gain_db: 0.0,
+            fade_in_s: 0.0,
+            fade_out_s: 0.0,
+            fade_curve: ClipFade::Linear,
+        };
+        let check = |clip: &Clip, until, expected: Range<u64>| {
+            let found = Playing { rate_hz: 100, until }.frames_of(clip, 1000);
+            assert!(found == expected || found.is_empty() && expected.is_empty(), "{found:?}");
+        };
+        check(&clip, u64::MAX, 100..600);
+        check(&clip, 300, 100..200);
+        check(&clip, 200, 0..0);
+        check(&clip, 0, 0..0);
+        let looped = Clip { looped: true, length_s: None, ..clip };
+        check(&looped, u64::MAX, 100..1000);
+        check(&looped, 210, 100..110);
+        check(&looped, 9000, 100..1000);
+    }
+
+    #[test]
+    fn parts_that_are_near_each_other_are_one() {
+        let check = |parts: &[Range<u64>], expected: &[Range<u64>]| {
+            assert_eq!(joined(parts.to_vec(), 10), expected, "{parts:?}");
+        };
+        check(&[], &[]);
+        check(&[7..7, 20..30, 0..5], &[0..5, 20..30]);
+        check(&[0..5, 15..20, 16..17], &[0..20]);
+        check(&[0..5, 16..20, 0..5], &[0..5, 16..20]);
+        check(&[0..50, 3..9, 70..u64::MAX, 90..91], &[0..50, 70..u64::MAX]);
+    }
+}
