@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
+use symphonia::core::codecs::audio::well_known::{CODEC_ID_MP1, CODEC_ID_MP2, CODEC_ID_MP3};
 use symphonia::core::codecs::audio::{AudioDecoder, AudioDecoderOptions};
 use symphonia::core::errors::Error;
 use symphonia::core::formats::probe::Hint;
@@ -10,12 +11,12 @@ use symphonia::core::formats::{FormatOptions, FormatReader, Track, TrackType};
 use symphonia::core::io::{MediaSourceStream, MediaSourceStreamOptions};
 use symphonia::core::meta::MetadataOptions;
 use symphonia::core::packet::Packet;
-use symphonia::core::units::TimeBase;
+use symphonia::core::units::{Duration, TimeBase};
 
 use super::mp4::{Edits, Heard};
 use super::sink::Sink;
-use super::{MAX_SAMPLE_RATE_HZ, MIN_SAMPLE_RATE_HZ, Source, sniff};
-use crate::bytes::Reader;
+use super::{MAX_SAMPLE_RATE_HZ, MIN_SAMPLE_RATE_HZ, Source, mp3, sniff};
+use crate::bytes::{LastFailure, Reader};
 use crate::{Audio, AudioFacts, MediaError};
 
 /// A stream that fails this often in a row has ended, whatever it says.
@@ -47,8 +48,7 @@ pub(super) fn with_stream<T>(
     run: impl FnOnce(Stream) -> Result<T, MediaError>,
 ) -> Result<T, MediaError> {
     let path = source.path;
-    let reader = Reader::new(source.bytes, source.len, Default::default());
-    let run = AssertUnwindSafe(|| run(Stream::open(path, reader, format.clone())?));
+    let run = AssertUnwindSafe(|| run(Stream::open(source, Default::default(), format.clone())?));
     catch_unwind(run).unwrap_or_else(|_| Err(panicked(path, format)))
 }
 
@@ -66,6 +66,11 @@ pub(super) struct Stream {
     /// Time stamps count output frames, so a block that was dropped for its checksum shows as a
     /// gap, and padding at the end as a block that lasts shorter than what it decodes to.
     pub frame_stamps: bool,
+    /// Of an MP3 file: the time stamp at which it ends as its header says. Symphonia cuts off what follows.
+    stated_end: Option<i64>,
+    /// What follows, until it is enough to be sound.
+    behind: Vec<Packet>,
+    is_joined: bool,
     pub sink: Sink,
 }
 
@@ -77,7 +82,15 @@ enum Step {
 }
 
 impl Stream {
-    pub fn open(path: &Path, reader: Reader, format: String) -> Result<Self, MediaError> {
+    /// `failure` keeps what the system says when it cannot be read.
+    pub fn open(
+        mut source: Source,
+        failure: LastFailure,
+        format: String,
+    ) -> Result<Self, MediaError> {
+        let path = source.path;
+        let is_guess = sniff::is_mp3(&format) && !mp3::states_length(&mut source)?;
+        let reader = Reader::new(source.bytes, source.len, failure);
         let stream = MediaSourceStream::new(Box::new(reader), MediaSourceStreamOptions::default());
         let fail = |error: Error| refusal(path, &format, &error);
         let probe = symphonia::default::get_probe();
@@ -97,10 +110,34 @@ impl Stream {
         let decoder = symphonia::default::get_codecs()
             .make_audio_decoder(params, &AudioDecoderOptions::default())
             .map_err(fail)?;
-        let sink = Sink::new(rate, params.channels.as_ref().map_or(0, |map| map.count()), &track);
+        let channels = params.channels.as_ref().map_or(0, |map| map.count());
+        let mut sink = Sink::new(rate, channels, &track);
+        sink.is_guess = is_guess;
+        let padding = track.padding.unwrap_or(0);
+        let is_mp3 = matches!(params.codec, CODEC_ID_MP1 | CODEC_ID_MP2 | CODEC_ID_MP3);
+        let end = |frames: u64| i64::try_from(frames + u64::from(padding)).ok();
+        // A guess ends nothing.
+        let stated_end = match is_guess {
+            true => Some(i64::MIN),
+            false => track.num_frames.and_then(end),
+        };
+        let stated_end = stated_end.filter(|_| is_mp3 && sniff::is_mp3(&format));
         let frame_stamps =
             TimeBase::try_from_recip(rate).is_some_and(|b| track.time_base == Some(b));
-        Ok(Self { path: path.into(), format, reader, decoder, track, frame_stamps, sink })
+        let path = path.into();
+        let (behind, is_joined) = (Vec::new(), is_guess);
+        Ok(Self {
+            path,
+            format,
+            reader,
+            decoder,
+            track,
+            frame_stamps,
+            stated_end,
+            behind,
+            is_joined,
+            sink,
+        })
     }
 
     /// All of it, or the part that is `heard`.
@@ -125,7 +162,7 @@ impl Stream {
     /// Decodes one packet; whether there may be another.
     pub fn step(&mut self) -> bool {
         match self.next_packet() {
-            Step::Go(packet) => self.decode_packet(&packet),
+            Step::Go(packet) => self.take_packet(packet),
             Step::Retry => {}
             Step::End => return false,
         }
@@ -158,14 +195,43 @@ impl Stream {
         }
     }
 
-    fn decode_packet(&mut self, packet: &Packet) {
+    /// Decodes a packet. Those behind the stated end wait until there are enough of them.
+    fn take_packet(&mut self, packet: Packet) {
+        if self.is_joined || !self.is_behind(&packet) {
+            return self.decode_packet(packet);
+        }
+        if self.behind.last().is_some_and(|last| !mp3::is_alike(&last.data, &packet.data)) {
+            self.behind.clear();
+        }
+        self.behind.push(packet);
+        if self.behind.len() == mp3::ENOUGH_FRAMES {
+            self.is_joined = true;
+            let packets = std::mem::take(&mut self.behind);
+            packets.into_iter().for_each(|packet| self.decode_packet(packet));
+        }
+    }
+
+    fn is_behind(&self, packet: &Packet) -> bool {
+        self.stated_end.is_some_and(|end| packet.pts.get() >= end)
+    }
+
+    fn decode_packet(&mut self, mut packet: Packet) {
+        let is_behind = self.is_behind(&packet);
+        if is_behind {
+            packet.trim_end = Duration::ZERO;
+        }
         if self.frame_stamps {
             self.sink.silence_until(packet.pts.get());
         }
         let valid = if self.frame_stamps { packet.dur.get() } else { u64::MAX };
-        match self.decoder.decode(packet) {
+        let valid = if is_behind { u64::MAX } else { valid };
+        let before = self.sink.frames();
+        match self.decoder.decode(&packet) {
             Ok(buffer) => self.sink.append(&buffer, valid),
             Err(error) => self.sink.note(&error),
+        }
+        if is_behind {
+            self.sink.behind += self.sink.frames() - before;
         }
     }
 

@@ -15,6 +15,7 @@ mod aiff;
 mod au;
 mod pcm;
 mod mp4;
+mod mp3;
 mod sink;
 mod compressed;
 mod stream;
@@ -53,6 +54,8 @@ pub const MAX_SAMPLE_RATE_HZ: u32 = 1_536_000;
 /// missing. A damaged block inside a FLAC file becomes silence of the same length. A WAV file
 /// whose sizes were never filled in (a recorder that crashed) is read to its end.
 ///
+/// MP3 files that were joined are played to their end, whatever the header of the first one says; that is a warning, too.
+///
 /// The delay and padding that MP3, Vorbis and AAC encoders add are removed. For MP4 they stand in the
 /// edit list or in the tag `iTunSMPB`; bare AAC (ADTS) does not say them and begins late, usually by
 /// 1024 frames.
@@ -86,7 +89,7 @@ pub fn decode_within(path: &Path, limit_samples: usize) -> Result<Audio, MediaEr
 
 /// Reads the header of an audio file, and of a compressed one as much as its decoder needs to begin.
 ///
-/// Cost: opens the file and reads some kilobytes; an MP3 file without a header of its length is read once.
+/// Cost: opens the file and reads some kilobytes; of an MP3 file without a header of its length, the length is a guess.
 ///
 /// # Errors
 /// As [`decode`], for whatever is wrong up to the first sound; this never panics.

@@ -21,6 +21,10 @@ pub(super) struct Sink {
     /// Whether anything has been decoded yet: until then the channel count is the header's word.
     pub started: bool,
     pub announced: u64,
+    /// Nothing in the file says what is announced.
+    pub is_guess: bool,
+    /// How many frames followed behind those that are announced.
+    pub behind: u64,
     pub damage: Damage,
 }
 
@@ -44,6 +48,8 @@ impl Sink {
             scratch: Vec::new(),
             started: false,
             announced: track.num_frames.unwrap_or(0),
+            is_guess: false,
+            behind: 0,
             damage: Damage::default(),
         }
     }
@@ -110,9 +116,18 @@ impl Sink {
     /// What is wrong with a stream that was decoded to its end.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = self.faults();
+        if self.is_guess {
+            return warnings;
+        }
         let (announced, here) = (self.announced, self.position());
         if self.damage.ended.is_none() && self.frames() < announced {
             warnings.push(format!("the file ends early, {here}: {announced} frames are announced"));
+        }
+        if self.behind > 0 {
+            let (end, more) = (position(announced, self.sample_rate_hz), self.behind);
+            warnings.push(format!(
+                "the sound goes on behind the announced end, {end}: {more} frames more, as where files were joined"
+            ));
         }
         warnings
     }

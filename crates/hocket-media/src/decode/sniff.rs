@@ -5,6 +5,13 @@ pub(super) const MP4: &str = "MP4";
 /// The name of FLAC in its own container.
 pub(super) const FLAC: &str = "FLAC";
 
+/// How the names of MP3 files begin, and of layers 1 and 2.
+const MP3: &str = "MP3";
+
+pub(super) fn is_mp3(format: &str) -> bool {
+    format.starts_with(MP3)
+}
+
 /// How many bytes are enough to tell.
 pub(super) const HEAD_BYTES: usize = 4096;
 
@@ -64,7 +71,7 @@ pub(super) fn identify(head: &[u8], named_mp3: bool) -> Result<Content, String> 
     }
     match mpeg_sync(head) {
         Some(content) => Ok(content),
-        None if named_mp3 => Ok(Content::Compressed("MP3")),
+        None if named_mp3 => Ok(Content::Compressed(MP3)),
         None => Err(describe(head)),
     }
 }
@@ -124,7 +131,7 @@ fn mpeg_sync(head: &[u8]) -> Option<Content> {
     let (version, layer) = (second >> 3 & 3, second >> 1 & 3);
     let (bit_rate, rate) = (third >> 4, third >> 2 & 3);
     let reserved = version == 1 || layer == 0 || bit_rate == 15 || rate == 3;
-    (!reserved).then_some(Content::Compressed("MP3"))
+    (!reserved).then_some(Content::Compressed(MP3))
 }
 
 /// A few words on bytes that are no known format.

@@ -17,7 +17,7 @@ use super::mp4::{Edits, Heard};
 use super::sniff;
 use super::{FrameDecoder, MAX_CHANNELS, PcmLayout, Source, pcm};
 use crate::MediaError;
-use crate::bytes::{LastFailure, ReadAt, Reader, read_full};
+use crate::bytes::{LastFailure, ReadAt, read_full};
 use crate::sample::silence_not_finite;
 
 /// About how many bytes of an uncompressed file are read at a time.
@@ -306,8 +306,8 @@ impl Compressed {
         format: String,
     ) -> Result<Self, MediaError> {
         let failure = LastFailure::default();
-        let reader = Reader::new(Arc::clone(&bytes), len, Arc::clone(&failure));
-        let stream = Stream::open(path, reader, format.clone())?;
+        let source = Source { path, bytes: Arc::clone(&bytes), len };
+        let stream = Stream::open(source, Arc::clone(&failure), format.clone())?;
         Ok(Self { bytes, len, format, failure, stream, start: 0, can_seek: false })
     }
 

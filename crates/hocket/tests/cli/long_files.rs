@@ -197,6 +197,23 @@ fn write_mp3(path: &Path, frames: usize, announced: u32) {
 }
 
 #[test]
+fn joined_files_play_to_their_end_with_a_warning_or_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    write_mp3(&folder.path().join("two.mp3"), 40, 20);
+    let session = session(folder.path(), "{ file = \"two.mp3\" }");
+    let out = folder.path().join("out.wav");
+    let render = ["render", &session, "-o", text(&out)];
+    let ran = run(&render);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let words = ["session.toml:7:10: ", "goes on behind the announced end, after 0.522 s"];
+    assert!(words.iter().all(|word| ran.err.contains(word)), "{}", ran.err);
+    let frames = decode(&out).unwrap().frames();
+    assert!(frames >= 40 * 1_152 * 160 / 147, "{frames}");
+    check_refused(&["check", &session, "--strict"], 2, &words);
+    check_refused(&[&render[..], &["--strict", "--force"]].concat(), 2, &words);
+}
+
+#[test]
 fn a_compressed_file_that_is_too_long_is_refused_by_check_with_the_words_of_render() {
     let folder = tempfile::tempdir().unwrap();
     write_mp3(&folder.path().join("long.mp3"), 20, 500_000);
