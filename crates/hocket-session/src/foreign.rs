@@ -64,6 +64,7 @@ impl Loaded {
         media_spans: Vec<Range<usize>>,
         names: HashMap<PathBuf, String>,
     ) -> Loaded {
-        Loaded { session, warnings, source: text.0, media_spans, names, open_fades: Vec::new() }
+        let (damaged, open_fades) = (Vec::new(), Vec::new());
+        Loaded { session, warnings, damaged, source: text.0, media_spans, names, open_fades }
     }
 }

@@ -51,6 +51,7 @@ mod effects;
 mod state;
 mod media;
 mod notes;
+mod midi_damage;
 mod routing;
 mod ports;
 mod extra;
@@ -100,6 +101,9 @@ pub struct Loaded {
     pub session: Session,
     /// Warnings: probably not intended, but playable. One line each, with its place.
     pub warnings: Vec<String>,
+    /// MIDI files that are cut short or damaged: a mistake where such files are refused. What can be read of them is in the
+    /// session, and `warnings` says so.
+    pub damaged: Vec<String>,
     source: Source,
     media_spans: Vec<Span>,
     /// What people call files that were unpacked from another one, by their paths.
@@ -183,6 +187,7 @@ pub fn load_checking(
     Ok(Loaded {
         session: built.session,
         warnings: built.warnings,
+        damaged: built.damaged,
         source,
         media_spans: built.media_spans,
         names: HashMap::new(),

@@ -12,7 +12,8 @@ use hocket_time::{Note, NoteAction, TimeBase};
 
 use crate::foreign::ForeignText;
 use crate::media::Folders;
-use crate::notes::{Refusal, TOO_LARGE, messages, read};
+use crate::midi_damage::Damage;
+use crate::notes::{PLAYS, REPLACE, Refusal, TOO_LARGE, messages, read};
 use crate::schema::{MAX_NOTES, MAX_S};
 use crate::{Loaded, SessionError};
 
@@ -40,9 +41,10 @@ pub struct MidiSong {
 /// # Errors
 /// [`SessionError`]: the file cannot be read, is no MIDI file, or has no notes.
 pub fn read_midi(path: &Path) -> Result<MidiSong, SessionError> {
-    let (messages, warnings) = messages_of(path)?;
+    let (messages, damage) = messages_of(path)?;
     let length_s = length_s(&messages);
-    Ok(MidiSong { notes: clip(path, None, messages.into()), length_s, warnings })
+    let (notes, warnings) = (clip(path, None, messages.into()), warnings(path, damage));
+    Ok(MidiSong { notes, length_s, warnings })
 }
 
 /// Reads a standard MIDI file. Each channel with notes becomes a track with `instrument` and all its messages, in the
@@ -53,7 +55,7 @@ pub fn read_midi(path: &Path) -> Result<MidiSong, SessionError> {
 /// # Errors
 /// [`SessionError`]: the file cannot be read, is no MIDI file, or has no notes.
 pub fn load_midi(path: &Path, instrument: &Effect) -> Result<Loaded, SessionError> {
-    let (all, warnings) = messages_of(path)?;
+    let (all, damage) = messages_of(path)?;
     let tracks: Vec<Track> = (0..CHANNELS)
         .filter_map(|channel| {
             let of_channel = |found: &&ClipMessage| found.message.bytes()[0] & 0xf == channel;
@@ -67,13 +69,11 @@ pub fn load_midi(path: &Path, instrument: &Effect) -> Result<Loaded, SessionErro
         tracks,
         ..Session::default()
     };
-    Ok(Loaded::foreign(
-        session,
-        warnings,
-        ForeignText::new(path, String::new()),
-        Vec::new(),
-        HashMap::new(),
-    ))
+    let refused = |damage| SessionError::of_file(path, not_whole(damage), REPLACE.to_owned());
+    let damaged = damage.map(|damage| refused(damage).to_string()).into_iter().collect();
+    let (text, warnings) = (ForeignText::new(path, String::new()), warnings(path, damage));
+    let loaded = Loaded::foreign(session, warnings, text, Vec::new(), HashMap::new());
+    Ok(Loaded { damaged, ..loaded })
 }
 
 fn length_s(messages: &[ClipMessage]) -> f64 {
@@ -81,8 +81,17 @@ fn length_s(messages: &[ClipMessage]) -> f64 {
     (end_s + TAIL_S).min(MAX_S)
 }
 
-/// The messages of a file that has notes, and what is wrong with it.
-fn messages_of(path: &Path) -> Result<(Vec<ClipMessage>, Vec<String>), SessionError> {
+fn warnings(path: &Path, damage: Option<Damage>) -> Vec<String> {
+    let warning = |damage| format!("{}: {}; {PLAYS}", path.display(), not_whole(damage));
+    damage.map(warning).into_iter().collect()
+}
+
+fn not_whole(damage: Damage) -> String {
+    format!("the MIDI file is cut short or damaged: {damage}")
+}
+
+/// The messages of a file that has notes, and where it is damaged.
+fn messages_of(path: &Path) -> Result<(Vec<ClipMessage>, Option<Damage>), SessionError> {
     const REMEDY: &str = "name a standard MIDI file (.mid), or export it again";
     let wrong = |cause: String, remedy: String| SessionError::of_file(path, cause, remedy);
     let openable = Folders::default().openable(path, true);
@@ -98,7 +107,7 @@ fn messages_of(path: &Path) -> Result<(Vec<ClipMessage>, Vec<String>), SessionEr
             wrong("this MIDI file has no times".to_owned(), REMEDY.to_owned())
         }
     };
-    let (all, is_whole) = messages(&bytes, None, None, TimeBase::Seconds).map_err(refused)?;
+    let (all, damage) = messages(&bytes, None, None, TimeBase::Seconds).map_err(refused)?;
     if all.len() > MAX_NOTES {
         let cause = format!("it has {} notes and messages", all.len());
         return Err(wrong(cause, format!("use a file with at most {MAX_NOTES}")));
@@ -106,14 +115,7 @@ fn messages_of(path: &Path) -> Result<(Vec<ClipMessage>, Vec<String>), SessionEr
     if !all.iter().any(begins_note) {
         return Err(wrong("it has no notes".to_owned(), REMEDY.to_owned()));
     }
-    let mut warnings = Vec::new();
-    if !is_whole {
-        warnings.push(format!(
-            "{}: the MIDI file is cut short or damaged: what can be read of it plays",
-            path.display()
-        ));
-    }
-    Ok((all.to_vec(), warnings))
+    Ok((all.to_vec(), damage))
 }
 
 fn begins_note(message: &ClipMessage) -> bool {

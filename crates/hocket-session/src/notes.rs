@@ -15,6 +15,7 @@ use toml::de::DeValue;
 use crate::Span;
 use crate::fields::{At, Fields, describe, number, whole};
 use crate::media::Folders;
+use crate::midi_damage::Damage;
 use crate::mistakes::Mistakes;
 use crate::schema::{self, MAX_S};
 
@@ -31,6 +32,8 @@ pub(crate) struct NoteReader<'a> {
     files: HashMap<PathBuf, Option<Arc<[u8]>>>,
     /// What is probably not intended, place included.
     pub(crate) warnings: Vec<String>,
+    /// The same of files that are not whole, as mistakes.
+    pub(crate) damaged: Vec<String>,
 }
 
 impl<'a> NoteReader<'a> {
@@ -40,6 +43,7 @@ impl<'a> NoteReader<'a> {
             folders: Folders::default(),
             files: HashMap::new(),
             warnings: Vec::new(),
+            damaged: Vec::new(),
         }
     }
 
@@ -93,9 +97,9 @@ impl<'a> NoteReader<'a> {
         let number = track.as_ref().and_then(|track| u16::try_from(track.value).ok());
         let channel = channel.and_then(|channel| u8::try_from(channel.value - 1).ok());
         match messages(&bytes, number, channel, base) {
-            Ok((messages, is_whole)) => {
-                if !is_whole {
-                    self.warn_of_damage(span, &path);
+            Ok((messages, damage)) => {
+                if let Some(damage) = damage {
+                    self.warn_of_damage(span, &path, damage);
                 }
                 Some(NoteSource::File(MidiFile { path, track: number, channel, messages }))
             }
@@ -123,12 +127,11 @@ impl<'a> NoteReader<'a> {
         }
     }
 
-    fn warn_of_damage(&mut self, span: Span, path: &Path) {
-        let text = format!(
-            "the MIDI file '{}' is cut short or damaged: what can be read of it plays",
-            path.display()
-        );
-        self.warnings.push(self.mistakes.source().warning(span, &text));
+    fn warn_of_damage(&mut self, span: Span, path: &Path, damage: Damage) {
+        let cause = format!("the MIDI file '{}' is cut short or damaged: {damage}", path.display());
+        let source = self.mistakes.source();
+        self.warnings.push(source.warning(span.clone(), &format!("{cause}; {PLAYS}")));
+        self.damaged.push(source.error(span, cause, REPLACE).to_string());
     }
 
     /// What is in a file; looks at it only when it is named for the first time.
@@ -155,6 +158,11 @@ impl<'a> NoteReader<'a> {
         bytes
     }
 }
+
+/// What becomes of a file that is not whole, in a warning.
+pub(crate) const PLAYS: &str = "what can be read of it plays";
+/// What to do with one where such files are refused.
+pub(crate) const REPLACE: &str = "replace the file, or leave out --strict to play what can be read";
 
 pub(crate) const TOO_LARGE: &str = "is larger than 4 MiB";
 
@@ -251,13 +259,13 @@ pub(crate) enum Refusal {
 }
 
 /// The channel messages of a MIDI file, of all tracks or one, and of all channels or one; times in the unit of `base`. And
-/// whether the file is whole.
+/// where it is damaged, if it is: reading stops there.
 pub(crate) fn messages(
     bytes: &[u8],
     track: Option<u16>,
     channel: Option<u8>,
     base: TimeBase,
-) -> Result<(Arc<[ClipMessage]>, bool), Refusal> {
+) -> Result<(Arc<[ClipMessage]>, Option<Damage>), Refusal> {
     if has_impossible_rate(bytes) {
         return Err(Refusal::Cause("its header counts 128 frames per second".into()));
     }
@@ -267,13 +275,6 @@ pub(crate) fn messages(
         return Err(Refusal::NoTrack(tracks));
     }
     let clock = Clock::of(&file, base)?;
-    // Reading stops in silence where a track makes no sense.
-    let ends = |events: &Vec<TrackEvent<'_>>| {
-        let last = events.last().map(|event| event.kind);
-        matches!(last, Some(TrackEventKind::Meta(MetaMessage::EndOfTrack)))
-    };
-    let stated = midly::parse(bytes).map_or(0, |(_, tracks)| tracks.size_hint().0);
-    let is_whole = file.tracks.iter().all(ends) && tracks >= stated;
     let mut found: Vec<(u64, Midi1)> = Vec::new();
     for (index, events) in file.tracks.iter().enumerate() {
         if track.is_none_or(|track| usize::from(track) == index) {
@@ -292,7 +293,7 @@ pub(crate) fn messages(
         Some(last) if last.at > MAX_S => {
             Err(Refusal::Cause(format!("it is longer than {MAX_S} beats or seconds")))
         }
-        Some(_) => Ok((found, is_whole)),
+        Some(_) => Ok((found, Damage::of(bytes))),
     }
 }
 

@@ -25,6 +25,8 @@ use crate::{LoadOptions, Span, song};
 pub(crate) struct Built {
     pub(crate) session: Session,
     pub(crate) warnings: Vec<String>,
+    /// MIDI files that are not whole.
+    pub(crate) damaged: Vec<String>,
     /// By [`hocket_plan::session::MediaId`].
     pub(crate) media_spans: Vec<Span>,
     pub(crate) open_fades: Vec<OpenFade>,
@@ -153,7 +155,8 @@ fn built<'a>(
     warnings.extend(notes.warnings.into_iter().take(MAX_WARNINGS));
     let media_spans;
     (session.media, media_spans) = media.finish();
-    Built { session, warnings, media_spans, open_fades }
+    let damaged = notes.damaged;
+    Built { session, warnings, damaged, media_spans, open_fades }
 }
 
 /// One mistake in a line leads the parser to find more of them behind it.

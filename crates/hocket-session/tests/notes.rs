@@ -194,7 +194,17 @@ fn a_midi_file_that_is_cut_short_plays_with_a_warning() {
     let loaded = folder.load(track("file = 'cut.mid'")).unwrap_or_else(|errors| panic!("{errors}"));
     assert_eq!(loaded.warnings.len(), 1, "{:?}", loaded.warnings);
     assert!(loaded.warnings[0].contains("live.toml:4:8: "), "{:?}", loaded.warnings);
-    assert!(loaded.warnings[0].contains("is cut short or damaged"), "{:?}", loaded.warnings);
+    let words =
+        "is cut short or damaged: it is cut short in track 1, which can be read up to byte ";
+    assert!(loaded.warnings[0].contains(words), "{:?}", loaded.warnings);
+    assert_eq!(loaded.damaged.len(), 1, "{:?}", loaded.damaged);
+    for words in ["live.toml:4:8: ", words, "remedy: replace the file"] {
+        assert!(loaded.damaged[0].contains(words), "{:?}", loaded.damaged);
+    }
+    let synth = Effect::new("synth", vec![0.5]);
+    let song = load_midi(&folder.path("cut.mid"), &synth).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((song.warnings.len(), song.damaged.len()), (1, 1));
+    assert!(song.damaged[0].contains("cut.mid") && song.damaged[0].contains(words), "{song:?}");
 }
 
 #[test]

@@ -49,7 +49,7 @@ pub struct LoadedSession {
     pub rate_hz: u32,
     /// What a user ought to know, place included.
     pub warnings: Vec<String>,
-    /// Audio files that are cut short or damaged, place included; what is left of them is played.
+    /// Audio files and MIDI files that are cut short or damaged, place included; what is left of them is played.
     pub damaged: Vec<String>,
     /// Where files stream; `None`: every file is in memory.
     pub disk: Option<Arc<DiskBuffer>>,
@@ -323,10 +323,10 @@ impl OpenedSession {
         session.media.iter().map(|media| media.path.clone()).chain(of_effects.flatten())
     }
 
-    /// Decodes all audio to its end and keeps nothing of it. Returns what `--strict` refuses, place included; `None` as soon
+    /// Decodes all audio to its end and keeps nothing of it. Returns what `--strict` refuses, MIDI files, too, place included; `None` as soon
     /// as `stop` becomes true.
     pub(crate) fn damaged(&self, stop: &AtomicBool) -> Option<Vec<String>> {
-        let mut damaged = Vec::new();
+        let mut damaged = self.loaded.damaged.clone();
         for id in (0..self.loaded.session.media.len()).map(MediaId) {
             damaged.extend(audio::faults(&self.loaded, id, stop)?);
         }
@@ -356,7 +356,8 @@ impl OpenedSession {
         self.silent_inputs().into_iter().for_each(note);
         let mut streamable = self.streamable(disk);
         let buffer = self.disk_buffer(disk, &streamable)?;
-        let (mut warnings, mut damaged) = (self.loaded.warnings.clone(), Vec::new());
+        let (mut warnings, mut damaged) =
+            (self.loaded.warnings.clone(), self.loaded.damaged.clone());
         let told = &mut (&mut warnings, &mut damaged);
         let inputs = inputs::load(&self.inputs, &self.loaded.session, self.rate_hz, told)?;
         let how = self.playing();
@@ -524,7 +525,7 @@ impl LoadedSession {
         Ok(inputs::feed(prepared.map_err(Failure::bad_input)?, &self.inputs))
     }
 
-    /// Refuses damaged audio files where the user asked for that (`--strict`), and prints the warnings otherwise.
+    /// Refuses damaged audio and MIDI files where the user asked for that (`--strict`), and prints the warnings otherwise.
     ///
     /// # Errors
     /// [`Failure`] with exit code 2, naming every such file.

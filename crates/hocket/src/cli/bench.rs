@@ -123,7 +123,7 @@ pub struct BenchArgs {
     /// of one program commonly differ by; give less only with three or more baselines.
     #[arg(long, value_name = "PERCENT", default_value_t = MAX_SLOWER, requires = "baseline", value_parser = per_cent, allow_negative_numbers = true)]
     pub max_slower: f64,
-    /// Refuses a session whose audio files are cut short or damaged, and a .dawproject of which something does not play,
+    /// Refuses a session whose audio or MIDI files are cut short or damaged, and a .dawproject of which something does not play,
     /// instead of playing the rest.
     #[arg(long)]
     pub strict: bool,

@@ -82,7 +82,7 @@ pub struct CapacityArgs {
     /// Replaces files that Hocket did not write, and a record with which it cannot go on.
     #[arg(long)]
     pub force: bool,
-    /// Refuses a session whose audio files are cut short or damaged, and a .dawproject of which something does not play,
+    /// Refuses a session whose audio or MIDI files are cut short or damaged, and a .dawproject of which something does not play,
     /// instead of playing the rest.
     #[arg(long)]
     pub strict: bool,

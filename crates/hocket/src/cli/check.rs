@@ -23,7 +23,7 @@ pub struct CheckArgs {
     /// Sample rate in Hz at which they will run [default: each session's own].
     #[arg(long, value_name = "HZ")]
     pub rate: Option<u32>,
-    /// Reads all audio to its end, and counts it as a mistake that a file is cut short or damaged. Of a .dawproject, also
+    /// Reads all audio to its end, and counts it as a mistake that an audio or MIDI file is cut short or damaged. Of a .dawproject, also
     /// that something does not play, or is not what the format's schema allows.
     #[arg(long)]
     pub strict: bool,

@@ -85,7 +85,7 @@ pub struct RenderArgs {
     /// Replaces a file that Hocket did not write; also renders more than a day, or more than the disk has free.
     #[arg(long)]
     pub force: bool,
-    /// Refuses a session whose audio files are cut short or damaged, and a .dawproject of which something does not play,
+    /// Refuses a session whose audio or MIDI files are cut short or damaged, and a .dawproject of which something does not play,
     /// instead of playing the rest.
     #[arg(long)]
     pub strict: bool,

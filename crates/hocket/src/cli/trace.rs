@@ -130,7 +130,7 @@ pub struct TraceArgs {
     /// Ends with exit code 1 if there are more misses than this: late blocks and skipped periods.
     #[arg(long, value_name = "N")]
     pub max_misses: Option<u64>,
-    /// Refuses a session whose audio files are cut short or damaged, and a .dawproject of which something does not play,
+    /// Refuses a session whose audio or MIDI files are cut short or damaged, and a .dawproject of which something does not play,
     /// instead of playing the rest.
     #[arg(long)]
     pub strict: bool,

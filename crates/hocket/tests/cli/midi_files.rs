@@ -58,6 +58,41 @@ fn every_command_takes_a_midi_file() {
 }
 
 #[test]
+fn a_damaged_midi_file_plays_with_its_place_in_a_warning_and_is_refused_by_strict() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let whole = std::fs::read(tune()).unwrap();
+    let cut = at("cut.mid");
+    std::fs::write(&cut, &whole[..whole.len() - 40]).unwrap();
+    let text = format!(
+        "[[track]]\nname = \"one\"\nnotes = [{{ file = \"{cut}\" }}]\n[[track.effect]]\nkind = \"synth\"\n"
+    );
+    std::fs::write(at("cut.toml"), text).unwrap();
+    let (font, out, of_session) = (font(), at("out.wav"), at("cut.toml"));
+    let words = [
+        "cut.mid",
+        "is cut short or damaged: it is cut short in track 1, which can be read up to byte ",
+    ];
+    let with = ["--soundfont", &font];
+    for (file, with) in [(&cut, &with[..]), (&of_session, &[])] {
+        let check = [&["check", file][..], with].concat();
+        let render = [&["render", file, "--length", "1", "--force", "-o", &out][..], with].concat();
+        for args in [&check, &render] {
+            let ran = done(args);
+            assert!(words.iter().all(|word| ran.err.contains(word)), "{}", ran.err);
+            assert!(ran.err.contains("what can be read of it plays"), "{}", ran.err);
+        }
+        let strict = [&words[..], &["leave out --strict"]].concat();
+        check_refused(&[&check[..], &["--strict"]].concat(), 2, &strict);
+        check_refused(&[&render[..], &["--strict"]].concat(), 2, &strict);
+        let play = [&["play", file, "--length", "0.1", "--strict"][..], with].concat();
+        check_refused(&play, 2, &strict);
+    }
+    let ran = done(&["check", &tune(), "--strict", "--soundfont", &font]);
+    assert!(!ran.err.contains("warning"), "{}", ran.err);
+}
+
+#[test]
 fn the_soundfont_is_the_one_of_the_variable_where_none_is_named() {
     let check = |variable: &str| -> Ran {
         hocket(&["check", &tune()]).env("HOCKET_SOUNDFONT", variable).output().unwrap().into()
