@@ -26,10 +26,13 @@ mod server_transport;
 mod slot;
 mod song_place;
 mod midi_clock;
+mod wires;
+mod connections;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use hocket_engine::time::TempoMap;
@@ -40,7 +43,10 @@ use converter::{Converter, LONGEST_CYCLE};
 
 use crate::wiring;
 pub use crate::wiring::Connect;
-use crate::{BlockObserver, Channels, Device, DeviceError, End, Format, Latency, Played, Ready};
+use crate::{
+    BlockObserver, Change, Channels, Device, DeviceError, End, Format, Latency, Played, Ready,
+};
+use connections::Watched;
 use libjack::{Client, Direction, Functions, Kind, Side};
 pub use libjack::{Place, TransportAt, TransportState};
 pub use midi_clock::{ClockFollowed, ClockSent, Count};
@@ -48,11 +54,14 @@ use midi_clock::{ClockFollower, ClockSender};
 use player::Player;
 pub use server_transport::ServerTransport;
 use slot::{Hangs, Slot};
+use wires::{Own, Wires};
 
 /// How often the control thread looks: how late it sees an end, and blocks that have become longer.
 const LOOK_EVERY: Duration = Duration::from_millis(25);
 /// How often it looks while the engine rests. Each look costs as much as several cycles of such an engine.
 const LOOK_AT_REST_EVERY: Duration = Duration::from_millis(100);
+/// Changes that wait for somebody who asks for them. Further ones are lost.
+const CHANGES: usize = 256;
 /// A server that has asked for nothing for so long hangs.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// A connection holds from the cycle after the next one at the latest.
@@ -157,6 +166,9 @@ pub struct Jack<O: BlockObserver> {
     inputs: Inputs,
     place: PlacePort,
     clocks: Clocks,
+    wires: Wires,
+    /// For those who asked for them.
+    changes: Option<SyncSender<Change>>,
 }
 
 /// Whether the client has a port for the song's place.
@@ -316,7 +328,20 @@ impl<O: BlockObserver> Jack<O> {
             inputs: Inputs::default(),
             place: PlacePort::None,
             clocks: Clocks::default(),
+            wires: Wires::default(),
+            changes: None,
         })
+    }
+
+    /// What changes while it plays: block length, connections, latency. Where nobody takes them, at most 256 wait.
+    pub fn changes(&mut self) -> Receiver<Change> {
+        let (sender, receiver) = sync_channel(CHANGES);
+        self.changes = Some(sender);
+        receiver
+    }
+
+    fn tell(&self, change: Change) {
+        self.changes.iter().for_each(|changes| _ = changes.try_send(change.clone()));
     }
 
     /// From now on the engine's song is where the server's transport is: it plays while that rolls, and stands still at the
@@ -498,8 +523,8 @@ impl<O: BlockObserver> Jack<O> {
     fn watch(
         &self,
         mut blocks: Blocks,
-        done: &AtomicBool,
-        stop: &AtomicBool,
+        mut wires: Watched<'_>,
+        (done, stop): (&AtomicBool, &AtomicBool),
     ) -> (End, Option<Box<Player<O>>>) {
         let events = self.client.events();
         let (mut cycles, mut moved) = (events.cycles(), Instant::now());
@@ -520,7 +545,9 @@ impl<O: BlockObserver> Jack<O> {
             if let Err(NotFollowed { why, player }) = self.follow_rate(&mut blocks) {
                 return (End::DeviceEnded(why), player);
             }
-            blocks.follow(self.client.buffer_size());
+            let frames = self.client.buffer_size();
+            blocks.follow(frames);
+            self.follow_wires(&mut wires, frames);
             let rests = self.slot.engine_rests();
             std::thread::sleep(if rests { LOOK_AT_REST_EVERY } else { LOOK_EVERY });
         }
@@ -659,22 +686,18 @@ impl<O: BlockObserver> Device<O> for Jack<O> {
             slot.cycle(cycle, ports);
         });
         self.client.activate(process).map_err(JackError::Activate)?;
-        let Targets { plays, records, senders } = self.targets()?;
         let mono = channels.outputs.first().is_some_and(|main| main.channels == 1);
-        let mut plan = wiring::plan((&outputs, &inputs), (&plays, &records), mono);
-        plan.add_midi(&midi, &senders);
+        let own = Own { outputs, inputs, midi, mono };
+        let ports_gone = self.client.events().ports_gone();
+        let plan = own.plan(&self.find_targets()?);
         for (from, to) in &plan.pairs {
             self.client.connect(from, to).map_err(|code| {
                 JackError::Connect(format!("JACK does not connect {from} to {to} (code {code})"))
             })?;
         }
         self.await_cycles(CYCLES_TO_CONNECT)?;
-        let records = match inputs.is_empty() {
-            // Nothing is brought in, so this says what the card would take.
-            true => self.client.all_ports(Kind::Audio, Direction::Output, true),
-            false => plan.records(&inputs),
-        };
-        let latency = self.latency(&plan.plays(&outputs), &records);
+        self.wires = Wires::new(own, &plan.pairs, ports_gone);
+        let latency = self.latency_of(&self.wires);
         Ok(Ready { connected: plan.pairs, unconnected: plan.unconnected, latency: Some(latency) })
     }
 
@@ -702,7 +725,15 @@ impl<O: BlockObserver> Device<O> for Jack<O> {
             (events, Arc::clone(&done)),
         );
         let (end, given_back) = match self.slot.exchange(Some(player), PATIENCE) {
-            Ok(_) => self.watch(blocks, &done, stop),
+            Ok(_) => {
+                let mut wires = std::mem::take(&mut self.wires);
+                let latency = self.latency_of(&wires);
+                let (frames, looked) = (self.now().frames, Instant::now());
+                let seen = Watched { wires: &mut wires, latency, frames, looked };
+                let ended = self.watch(blocks, seen, (done.as_ref(), stop));
+                self.wires = wires;
+                ended
+            }
             Err(Hangs(player)) => (End::DeviceEnded(hangs()), player.map(Box::new)),
         };
         self.client.events().let_start();
@@ -723,51 +754,6 @@ impl<O: BlockObserver> Device<O> for Jack<O> {
         let (engine, mut observer) = (player.engine, player.observer);
         last.iter().for_each(|xrun| observer.xrun(xrun));
         Ok(Played { engine, observer, end, threads, protection, xruns: Some(xruns) })
-    }
-}
-
-/// The ports of others to connect to.
-#[derive(Debug, Default)]
-struct Targets {
-    /// Sound goes there.
-    plays: Vec<String>,
-    /// Sound comes from there.
-    records: Vec<String>,
-    /// MIDI comes from there.
-    senders: Vec<String>,
-}
-
-impl<O: BlockObserver> Jack<O> {
-    fn targets(&self) -> Result<Targets, JackError> {
-        let all = |physical| Targets {
-            plays: self.client.all_ports(Kind::Audio, Direction::Input, physical),
-            records: self.client.all_ports(Kind::Audio, Direction::Output, physical),
-            senders: self.client.all_ports(Kind::Midi, Direction::Output, physical),
-        };
-        match &self.options.connect {
-            Connect::No => Ok(Targets::default()),
-            Connect::Physical => Ok(all(true)),
-            Connect::Client(name) => {
-                let Targets { plays, records, senders } = all(false);
-                let own = format!("{name}:");
-                let of = |ports: Vec<String>| -> Vec<String> {
-                    ports.into_iter().filter(|port| port.starts_with(&own)).collect()
-                };
-                let ports = plays.iter().chain(&records).chain(&senders);
-                let others = wiring::clients(ports, &self.client.name());
-                let targets =
-                    Targets { plays: of(plays), records: of(records), senders: of(senders) };
-                if [&targets.plays, &targets.records, &targets.senders]
-                    .iter()
-                    .all(|of| of.is_empty())
-                {
-                    return Err(JackError::Connect(format!(
-                        "--connect {name}: no client of this name has audio or MIDI ports; there are: {others}"
-                    )));
-                }
-                Ok(targets)
-            }
-        }
     }
 }
 

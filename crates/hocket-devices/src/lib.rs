@@ -148,6 +148,20 @@ pub struct Ready {
     pub latency: Option<Latency>,
 }
 
+/// What has changed of a device while it plays.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// Its periods have so many frames now.
+    Frames(u32),
+    /// These own ports have lost their connections, because the ports of others are gone. They are connected again when such
+    /// ports are there.
+    Lost(Vec<String>),
+    /// Connected again: pairs of ports, from and to.
+    Connected(Vec<(String, String)>),
+    /// How long sound is on its way now.
+    Latency(Latency),
+}
+
 /// What came of it.
 pub struct Played<O> {
     /// The engine, after its last block.

@@ -112,18 +112,6 @@ impl Plan {
         self.pairs.extend(pairs);
         self.unconnected.extend(midi.iter().skip(senders.len()).cloned());
     }
-
-    /// The ports of others that play.
-    pub(super) fn plays(&self, outputs: &[String]) -> Vec<String> {
-        let ours = self.pairs.iter().filter(|(from, _)| outputs.contains(from));
-        ours.map(|(_, to)| to.clone()).collect()
-    }
-
-    /// The ports of others that record.
-    pub(super) fn records(&self, inputs: &[String]) -> Vec<String> {
-        let ours = self.pairs.iter().filter(|(_, to)| inputs.contains(to));
-        ours.map(|(from, _)| from.clone()).collect()
-    }
 }
 
 /// The names of the clients that have these ports, but for one.
@@ -172,8 +160,6 @@ mod tests {
             plan.pairs.iter().map(|(from, to)| format!("{from} {to}")).collect();
         assert_eq!(pairs, ["h:main_1 system:p1", "h:main_2 system:p2", "system:c1 h:voice_1"]);
         assert_eq!(plan.unconnected, ["h:cue_1"]);
-        assert_eq!(plan.plays(own.0), ["system:p1", "system:p2"]);
-        assert_eq!(plan.records(own.1), ["system:c1"]);
     }
 
     #[test]
@@ -192,7 +178,8 @@ mod tests {
     #[test]
     fn one_channel_plays_on_both_sides() {
         let plan = plan((&texts(&["h:main_1"]), &[]), (&texts(&["s:1", "s:2"]), &[]), true);
-        assert_eq!(plan.plays(&texts(&["h:main_1"])), ["s:1", "s:2"]);
+        let to: Vec<&str> = plan.pairs.iter().map(|(_, to)| &**to).collect();
+        assert_eq!(to, ["s:1", "s:2"]);
         assert!(plan.unconnected.is_empty());
     }
 

@@ -33,9 +33,10 @@ mod web;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use hocket_devices::{Bundle, Channels, Device, End, Format, Ready, ServerTransport};
+use hocket_devices::{Bundle, Change, Channels, Device, End, Format, Ready, ServerTransport};
 use hocket_engine::control::choose_sibling_policy::Need;
 use hocket_engine::{Caller, Engine, FlightSettings, Policy, Seating, Settings, flight, seats_of};
 use hocket_machine::Topology;
@@ -152,6 +153,7 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     if !follows {
         ready_to_loop(&loaded);
     }
+    let changes = chosen.changes();
     let mut device = chosen.device(Format { rate_hz: loaded.rate_hz, frames });
     let channels = channels(&engine, &loaded);
     let ready = device.prepare(&channels).map_err(device::refused)?;
@@ -173,6 +175,7 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     let run = Run {
         loaded: &loaded,
         sound,
+        changes,
         length,
         until,
         osc,
@@ -487,6 +490,8 @@ impl Showing {
 struct Run<'a> {
     loaded: &'a LoadedSession,
     sound: Sound,
+    /// What changes of it; `None`: nothing does.
+    changes: Option<Receiver<Change>>,
     /// In frames, `None` for ever.
     length: Option<u64>,
     until: Until,
@@ -513,10 +518,10 @@ impl Run<'_> {
             "{} Hz, blocks of {} frames, deadline {deadline_us:.0} µs",
             settings.rate_hz, settings.frames
         );
-        let device = std::iter::once(self.sound.device.to_string());
         Facts {
             session: self.loaded.session.name.clone(),
-            device: device.chain(self.sound.lines()).chain([format]).collect(),
+            sound: self.sound.clone(),
+            format,
             transport: self.transport.name(),
             outputs: outputs.to_vec(),
             takes: takes.to_vec(),
@@ -583,10 +588,11 @@ fn play(
     let caller = if device.name() == "jack" { Caller::Server } else { Caller::Clock };
     let wants_log = run.session_log.is_some();
     let told = (Blame::new(reader, caller), TakeNews::new(recordings), run.session_log.take());
+    let sound = (run.sound.clone(), run.changes.take());
     let (watched, heard, served, played) = std::thread::scope(|scope| {
         let steered = engine.control();
         let watcher =
-            scope.spawn(|| watch(drain, (&live, steered), (&causes, restarts), told, bar));
+            scope.spawn(|| watch(drain, (&live, steered), (&causes, restarts), (told, sound), bar));
         let shower = scope.spawn(|| showing.run(shown, stop));
         let steers = steering.clone();
         let additions = osc.as_ref().map(|_| Additions::start(loaded, engine.control()));

@@ -1,9 +1,11 @@
 //! Which device plays, and at which rate and block length.
 
+use std::sync::mpsc::Receiver;
+
 use hocket_devices::alsa::{self, open_usual};
 use hocket_devices::found::is_absent;
 use hocket_devices::{
-    Alsa, AlsaError, AlsaOptions, Connect, Device, DeviceError, Format, Jack, JackError,
+    Alsa, AlsaError, AlsaOptions, Change, Connect, Device, DeviceError, Format, Jack, JackError,
     JackOptions, ServerTransport, Virtual,
 };
 use hocket_plan::Session;
@@ -189,6 +191,14 @@ impl Chosen {
     pub(super) fn send_transport(&mut self) {
         if let Chosen::Jack(jack) = self {
             jack.send_transport();
+        }
+    }
+
+    /// What changes of it while it plays. Before [`Chosen::device`].
+    pub(super) fn changes(&mut self) -> Option<Receiver<Change>> {
+        match self {
+            Chosen::Jack(jack) => Some(jack.changes()),
+            _ => None,
         }
     }
 

@@ -169,7 +169,7 @@ impl Outcome {
             "{}: {blocks} blocks of {} frames at {} Hz, {seconds:.1} s, deadline {:.0} µs, {}, {}\
              {ended}\n",
             self.session,
-            self.frames,
+            self.sound.lengths_text(),
             self.rate_hz,
             self.deadline_ns as f64 / 1e3,
             self.policy.join(" / "),
@@ -297,6 +297,8 @@ impl Outcome {
             "osc": self.heard.as_ref().map(Heard::json),
             "web": self.served.as_ref().map(Served::json),
         });
+        all["device_frames"] = self.sound.lengths().into();
+        all["ports_lost"] = self.sound.lost().into();
         for (key, _, times) in self.rows() {
             all[key] = quantiles(times);
         }

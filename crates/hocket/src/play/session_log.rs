@@ -112,6 +112,12 @@ impl SessionLog {
         self.put(line);
     }
 
+    /// Logs what has changed of the device. Never waits for the disk.
+    pub(super) fn event(&mut self, mut line: Value) {
+        self.stamp(&mut line, monotonic_ns());
+        self.put(line);
+    }
+
     fn put(&mut self, line: Value) {
         if let Err(TrySendError::Full(_)) = self.lines.try_send(Line::Event(line)) {
             self.left_out += 1;

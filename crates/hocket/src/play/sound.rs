@@ -1,28 +1,70 @@
-//! The way of the sound: which device, and how late a user hears it.
+//! The way of the sound: which device, how late a user hears it, and what of it changes while it plays.
 
-use hocket_devices::{Latency, Ready};
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hocket_devices::{Change, Latency, Ready};
 use hocket_engine::Engine;
 use serde_json::{Value, json};
 
-/// A device that is ready, and how long sound is on its way.
+/// So many block lengths are listed.
+const LENGTHS: usize = 16;
+
+/// A device that is ready, and how long sound is on its way. Clones are of the same device.
+#[derive(Clone)]
 pub(super) struct Sound {
     /// As on the command line.
     pub(super) device: &'static str,
-    /// `None`: there is no sound.
-    latency: Option<Latency>,
     /// What the session's effects add, up to the main output.
     session_frames: u32,
+    /// No audio thread locks it.
+    now: Arc<Mutex<Now>>,
+}
+
+/// What may change.
+#[derive(Debug, Clone, Default)]
+struct Now {
+    /// `None`: there is no sound.
+    latency: Option<Latency>,
+    /// Block lengths so far, each once, the first one first.
+    lengths: Vec<u32>,
+    /// There were others.
+    more_lengths: bool,
+    /// Own ports whose connections went with the ports of others.
+    lost: Vec<String>,
+}
+
+/// What a change means to people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct News {
+    /// `None`: nothing that somebody has to know at once.
+    pub(super) line: Option<String>,
+    /// For the log.
+    pub(super) logged: Value,
 }
 
 impl Sound {
     pub(super) fn new(device: &'static str, ready: &Ready, engine: &Engine) -> Sound {
         let session_frames = engine.output_latencies().first().copied().unwrap_or(0);
-        Sound { device, latency: ready.latency, session_frames }
+        let lengths = vec![engine.settings().frames];
+        let now = Now { latency: ready.latency, lengths, ..Now::default() };
+        Sound { device, session_frames, now: Arc::new(Mutex::new(now)) }
+    }
+
+    fn now(&self) -> MutexGuard<'_, Now> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// For people; none where there is no sound.
     pub(super) fn lines(&self) -> Vec<String> {
-        let Some(latency) = &self.latency else { return Vec::new() };
+        let now = self.now().clone();
+        let lost = (!now.lost.is_empty()).then(|| {
+            format!("not heard: {} lost what they were connected to", now.lost.join(", "))
+        });
+        now.latency.map(|latency| self.latency_line(&latency)).into_iter().chain(lost).collect()
+    }
+
+    fn latency_line(&self, latency: &Latency) -> String {
         let way = |what: &str, frames: Option<u32>| match frames {
             Some(frames) => format!("{what} {:.1} ms ({frames} frames)", latency.ms(frames)),
             None => format!("{what} unknown (not connected)"),
@@ -36,19 +78,122 @@ impl Sound {
             let frames = self.session_frames;
             line += &format!("; effects add {:.1} ms ({frames} frames)", latency.ms(frames));
         }
-        vec![line]
+        line
     }
 
     /// For programs: `null` where there is no sound.
     pub(super) fn json(&self) -> Value {
-        self.latency.map_or(Value::Null, |latency| {
-            json!({
-                "out_frames": latency.out_frames,
-                "out_ms": latency.out_ms(),
-                "in_frames": latency.in_frames,
-                "in_ms": latency.in_ms(),
-                "session_frames": self.session_frames,
-            })
+        self.now().latency.map_or(Value::Null, |latency| self.latency_json(&latency))
+    }
+
+    fn latency_json(&self, latency: &Latency) -> Value {
+        json!({
+            "out_frames": latency.out_frames,
+            "out_ms": latency.out_ms(),
+            "in_frames": latency.in_frames,
+            "in_ms": latency.in_ms(),
+            "session_frames": self.session_frames,
         })
+    }
+
+    /// `64`, or `64, 256` where the device has changed its block length; the device's frames.
+    pub(super) fn lengths_text(&self) -> String {
+        let Now { lengths, more_lengths, .. } = &*self.now();
+        let all: Vec<String> = lengths.iter().map(u32::to_string).collect();
+        let more = if *more_lengths { ", ..." } else { "" };
+        format!("{}{more}", all.join(", "))
+    }
+
+    /// Block lengths of the device so far, each once.
+    pub(super) fn lengths(&self) -> Vec<u32> {
+        self.now().lengths.clone()
+    }
+
+    /// Own ports that are connected to nothing, because the ports of others are gone.
+    pub(super) fn lost(&self) -> Vec<String> {
+        self.now().lost.clone()
+    }
+
+    /// Takes what has changed. Thread: control.
+    pub(super) fn look(&self, changes: Option<&Receiver<Change>>, mut report: impl FnMut(News)) {
+        let Some(changes) = changes else { return };
+        changes.try_iter().for_each(|change| report(self.note(change)));
+    }
+
+    fn note(&self, change: Change) -> News {
+        let mut now = self.now();
+        match change {
+            Change::Frames(frames) => {
+                if !now.lengths.contains(&frames) && now.lengths.len() < LENGTHS {
+                    now.lengths.push(frames);
+                } else if !now.lengths.contains(&frames) {
+                    now.more_lengths = true;
+                }
+                News { line: None, logged: json!({ "event": "frames", "device_frames": frames }) }
+            }
+            Change::Lost(ports) => {
+                let line = format!(
+                    "warning: {}: what they were connected to is gone, so nobody hears them; connected again when it is back",
+                    ports.join(", ")
+                );
+                let logged = json!({ "event": "ports", "lost": ports, "connected": [] });
+                now.lost.extend(ports);
+                News { line: Some(line), logged }
+            }
+            Change::Connected(pairs) => {
+                now.lost.retain(|port| !pairs.iter().any(|(from, to)| from == port || to == port));
+                let each: Vec<String> =
+                    pairs.iter().map(|(from, to)| format!("{from} -> {to}")).collect();
+                let line = format!("connected again: {}", each.join(", "));
+                let logged = json!({ "event": "ports", "lost": [], "connected": pairs });
+                News { line: Some(line), logged }
+            }
+            Change::Latency(latency) => {
+                now.latency = Some(latency);
+                drop(now);
+                let logged = self.latency_json(&latency);
+                News { line: None, logged: json!({ "event": "latency", "latency": logged }) }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sound() -> Sound {
+        let latency = Latency { out_frames: Some(128), in_frames: None, rate_hz: 48_000 };
+        let now = Now { latency: Some(latency), lengths: vec![64], ..Now::default() };
+        Sound { device: "jack", session_frames: 0, now: Arc::new(Mutex::new(now)) }
+    }
+
+    #[test]
+    fn a_changed_latency_and_every_block_length_are_told() {
+        let sound = sound();
+        for frames in [256, 64, 256] {
+            assert_eq!(sound.note(Change::Frames(frames)).line, None);
+        }
+        assert_eq!((sound.lengths_text(), sound.lengths()), ("64, 256".into(), vec![64, 256]));
+        let latency = Latency { out_frames: Some(512), in_frames: Some(256), rate_hz: 48_000 };
+        sound.clone().note(Change::Latency(latency));
+        assert_eq!(sound.lines(), ["latency: out 10.7 ms (512 frames), in 5.3 ms (256 frames)"]);
+        assert_eq!(sound.json()["out_frames"], 512);
+        (1..100).for_each(|frames| _ = sound.note(Change::Frames(frames)));
+        assert!(sound.lengths().len() == LENGTHS && sound.lengths_text().ends_with(", ..."));
+    }
+
+    #[test]
+    fn lost_ports_are_told_until_they_are_connected_again() {
+        let sound = sound();
+        let [one, two] = ["h:1", "h:2"].map(String::from);
+        let news = sound.note(Change::Lost(vec![one.clone(), two.clone()]));
+        assert!(news.line.unwrap().starts_with("warning: h:1, h:2: "));
+        assert!(sound.lines()[1].contains("h:1, h:2"), "{:?}", sound.lines());
+        sound.note(Change::Connected(vec![(one, "card:l".into())]));
+        assert_eq!(sound.lost(), [two.clone()]);
+        let news = sound.note(Change::Connected(vec![(two, "card:r".into())]));
+        assert_eq!(news.line.as_deref(), Some("connected again: h:2 -> card:r"));
+        assert_eq!(sound.lines().len(), 1);
     }
 }

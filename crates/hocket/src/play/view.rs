@@ -12,6 +12,7 @@ use super::kernel_times::{KernelLooks, KernelTimes};
 use super::live::Live;
 use super::peaks::{Looker, Peaks};
 use super::shown::{DiskShown, MeterShown, Shown, SongShown, WorkerShown};
+use super::sound::Sound;
 use super::steering::{Steered, Steering};
 use super::take_news;
 use super::watcher::Causes;
@@ -26,8 +27,10 @@ const DISK_EVERY: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub(super) struct Facts {
     pub(super) session: String,
-    /// The device, its latency and its format.
-    pub(super) device: Vec<String>,
+    /// The device, and its latency, which may change.
+    pub(super) sound: Sound,
+    /// Rate and block length of the engine.
+    pub(super) format: String,
     /// Which transport leads, as on the command line.
     pub(super) transport: &'static str,
     /// The outputs that have a meter.
@@ -130,7 +133,7 @@ impl<'a> View<'a> {
         let classes = std::array::from_fn(|class| self.live.classes[class].load(Relaxed));
         Shown {
             session: foreign::plain(&self.facts.session),
-            device: self.facts.device.clone(),
+            device: self.device(),
             policy: self.steering.policy(),
             plan: plan_text(&self.steering.standing()),
             played_s: self.live.played_s(),
@@ -148,6 +151,12 @@ impl<'a> View<'a> {
             takes: self.facts.takes.iter().map(take_news::shown).collect(),
             message: self.message.clone(),
         }
+    }
+
+    fn device(&self) -> Vec<String> {
+        let Facts { sound, format, .. } = &self.facts;
+        let device = std::iter::once(sound.device.to_string());
+        device.chain(sound.lines()).chain([format.clone()]).collect()
     }
 
     /// Computes the loads anew, if it is time for that.

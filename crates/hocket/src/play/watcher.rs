@@ -1,15 +1,18 @@
 //! The thread beside the leader: explains late blocks, makes plug-ins anew that ask for it, reports plug-ins that spoil the
 //! sound and takes that fail, and tells how it goes.
 
+use std::sync::mpsc::Receiver;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use hocket_devices::Change;
 use hocket_engine::{Cause, Control, FlightDrain, FlightLog};
 use indicatif::ProgressBar;
 
 use super::blame::{Blame, Faults};
 use super::live::Live;
 use super::session_log::SessionLog;
+use super::sound::Sound;
 use super::steering::names;
 use super::take_news::TakeNews;
 use crate::output::tell;
@@ -60,12 +63,17 @@ pub(super) struct Watched {
     pub session_log: Option<SessionLog>,
 }
 
+/// What tells of blocks and takes, and the log that has it.
+type Told = (Blame, TakeNews, Option<SessionLog>);
+/// The way of the sound, and what changes of it.
+type Heard = (Sound, Option<Receiver<Change>>);
+
 /// Looks until the run has ended.
 pub(super) fn watch(
     mut drain: FlightDrain,
     (live, control): (&Live, Control),
     (causes, mut restarts): (&Causes, Restarts),
-    (mut blame, mut takes, mut session_log): (Blame, TakeNews, Option<SessionLog>),
+    ((mut blame, mut takes, mut session_log), (sound, changes)): (Told, Heard),
     bar: ProgressBar,
 ) -> Watched {
     let (mut log, mut limits) = (FlightLog::new(EXPLANATIONS), None);
@@ -83,6 +91,10 @@ pub(super) fn watch(
             tell(rate_line(now_hz, live.rate_hz));
             session_log.iter_mut().for_each(|log| log.device_rate(now_hz));
         }
+        sound.look(changes.as_ref(), |news| {
+            news.line.iter().for_each(tell);
+            session_log.iter_mut().for_each(|log| log.event(news.logged.clone()));
+        });
         takes.look(|take| {
             take.line().iter().for_each(|line| tell(format_args!("warning: {line}")));
             session_log.iter_mut().for_each(|log| log.take(take));

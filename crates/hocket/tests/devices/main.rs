@@ -219,6 +219,42 @@ fn other_block_lengths_of_the_server_change_no_bit() {
     check_same_bits(&other.end(), &rendered(RATE_HZ, "4"));
 }
 
+/// The latency and the block lengths that are told at the end are those of the run, and not of its start.
+#[test]
+fn another_block_length_of_the_server_is_told_with_its_latency() {
+    const NAME: &str = "another_block_length_of_the_server_is_told_with_its_latency";
+    let _alone = alone();
+    let Some(server) = Server::start(NAME, RATE_HZ, 64, Mode::Usual) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log.jsonl");
+    let args = ["play", &band(), "--device", "jack", "--length", "600", "--log"];
+    let mut command = hocket(&server.name, &[&args[..], &[log.to_str().unwrap()]].concat());
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let logged = || std::fs::read_to_string(&log).unwrap_or_default();
+    wait_until("the start", || logged().contains("\"event\":\"start\""));
+    let lines = || logged().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let at_start = Vec::<Value>::remove(&mut lines(), 0)["latency"]["out_frames"].clone();
+    // A change before the first cycle would be the beginning.
+    let listed = || text(&run(&server.name, &["devices"]).stdout).contains("64 frames");
+    wait_until("the server", listed);
+    std::thread::sleep(Duration::from_millis(500));
+    match server.tool("jack_bufsize", &["512"]) {
+        Some(done) => assert!(done, "jack_bufsize"),
+        None => return println!("SKIPPED {NAME}: no jack_bufsize"),
+    }
+    wait_until("the latency", || logged().contains("\"event\":\"latency\""));
+    send(child.id(), "-INT");
+    let output = child.wait_with_output().unwrap();
+    check(&output, 130, &["blocks of 64, 512 frames"]);
+    let all: Vec<Value> = lines();
+    assert!(all.iter().any(|line| line["device_frames"] == 512), "{all:#?}");
+    let latency = all.iter().rfind(|line| line["event"] == "latency").unwrap();
+    let now = latency["latency"]["out_frames"].as_u64().unwrap();
+    assert!(now > at_start.as_u64().unwrap(), "{latency:#} {at_start}");
+    let told = text(&output.stdout);
+    assert!(told.contains(&format!("({now} frames)")), "{now}: {told}");
+}
+
 /// A play that records a take, and runs until something ends it.
 struct Playing {
     child: Child,

@@ -139,6 +139,11 @@ impl PipeWire {
         server
     }
 
+    /// The card is pulled out.
+    fn remove_sink(&self) {
+        assert!(self.run("pw-cli", &["destroy", "card"]));
+    }
+
     /// Its ports count as those of a card.
     fn add_sink(&self) {
         let sink = "{ factory.name=support.null-audio-sink node.name=card media.class=Audio/Sink \
@@ -363,6 +368,46 @@ fn the_end_of_pipewire_ends_the_play_at_once_and_loses_nothing() {
         assert!(why.contains("has ended"), "{signal}: {told:#}");
         check_take(&told, &take);
     }
+}
+
+/// A card goes and comes back, twice. Hocket says so, and plays on it again.
+#[test]
+fn a_card_that_comes_back_is_connected_again() {
+    const NAME: &str = "a_card_that_comes_back_is_connected_again";
+    let _alone = alone();
+    if !has_pipewire(NAME) {
+        return;
+    }
+    let server = PipeWire::start();
+    let [take, log] = ["take.wav", "log.jsonl"].map(|name| server.folder.path().join(name));
+    let child = plays_into_a_take(&server, &take, &["--log", &log.display().to_string()]);
+    let logged = |what: &str| {
+        let log = std::fs::read_to_string(&log).unwrap_or_default();
+        log.matches(what).count()
+    };
+    for times in 1..=2 {
+        server.remove_sink();
+        let lost = "\"lost\":[\"hocket:main_1\",\"hocket:main_2\"]";
+        wait_until("the loss", || logged(lost) == times);
+        server.add_sink();
+        let connected = "\"connected\":[[\"hocket:main_1\",\"card:playback_FL\"],[\"hocket:main_2\",\"card:playback_FR\"]]";
+        wait_until("the connection", || logged(connected) == times);
+        let heard = server.folder.path().join(format!("heard-{times}.wav"));
+        let name = heard.display().to_string();
+        let arguments = recording(&name, ["card:monitor_FL", "card:monitor_FR"]);
+        wait_until("the tone", || {
+            assert!(server.run("pw-jack", &[&["jack_rec"][..], &arguments].concat()), "jack_rec");
+            let recorded = hocket_media::decode(&heard).unwrap();
+            tone_frames(&recorded.channels[0], RATE_HZ) >= RATE_HZ as usize / 2
+        });
+    }
+    send(child.id(), "-INT");
+    let output = child.wait_with_output().unwrap();
+    let warning = "warning: hocket:main_1, hocket:main_2: what they were connected to is gone";
+    check(&output, 130, &[warning, "connected again: hocket:main_1 -> card:playback_FL"]);
+    let told = super::json(&output);
+    assert_eq!(told["ports_lost"], serde_json::json!([]), "{told:#}");
+    check_take(&told, &take);
 }
 
 fn has_pipewire(test: &str) -> bool {

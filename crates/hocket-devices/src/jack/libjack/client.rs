@@ -11,7 +11,7 @@ use hocket_machine::clock::monotonic_ns;
 use hocket_machine::pin::{ThreadId, ThreadMark, current_thread, thread_mark};
 
 use super::cancel;
-use super::functions::{Argument, Functions, Handle, LatencyRange, Position};
+use super::functions::{Argument, Functions, Handle, JackPort, LatencyRange, Position};
 use super::ports::{Direction, Kind, OpenPorts, Ports, Side};
 use super::reason::Reason;
 use super::strings::{bytes_of_c, from_c, to_c};
@@ -36,6 +36,8 @@ pub(in crate::jack) struct Events {
     xruns: AtomicU64,
     /// Cycles since the client was activated.
     cycles: AtomicU64,
+    /// Ports that have left the server since the client was opened.
+    ports_gone: AtomicU64,
     /// The last rate that the server has named; 0: none.
     rate_hz: AtomicU32,
     /// The thread of the last cycle; 0: none yet.
@@ -61,6 +63,10 @@ impl Events {
 
     pub(in crate::jack) fn cycles(&self) -> u64 {
         self.cycles.load(Relaxed)
+    }
+
+    pub(in crate::jack) fn ports_gone(&self) -> u64 {
+        self.ports_gone.load(Relaxed)
     }
 
     pub(in crate::jack) fn rate_hz(&self) -> Option<u32> {
@@ -230,6 +236,13 @@ extern "C" fn on_sample_rate(rate_hz: u32, argument: Argument) -> c_int {
     0
 }
 
+extern "C" fn on_port(_: u32, registered: c_int, argument: Argument) {
+    if registered == 0 {
+        // SAFETY: a callback of a client.
+        unsafe { events(argument) }.ports_gone.fetch_add(1, Relaxed);
+    }
+}
+
 /// jack.h: to be written like a signal handler.
 extern "C" fn on_info_shutdown(_code: c_int, reason: *const c_char, argument: Argument) {
     // SAFETY: a callback of a client, and jack.h's promise for `reason`.
@@ -269,6 +282,7 @@ impl Client {
         unsafe {
             (functions.on_xrun)(handle, on_xrun, argument);
             (functions.on_sample_rate)(handle, on_sample_rate, argument);
+            (functions.on_port)(handle, on_port, argument);
             (functions.on_info_shutdown)(handle, on_info_shutdown, argument);
             (functions.on_shutdown)(handle, on_shutdown, argument);
         }
@@ -403,13 +417,39 @@ impl Client {
     ) -> Vec<String> {
         let kind = to_c(kind.name());
         let flags = direction as u64 | if physical { PHYSICAL } else { 0 };
-        let mut names = Vec::new();
-        // SAFETY: Types, Open. NULL, or a list of texts that ends with NULL, to be freed by us.
+        // SAFETY: Types, Open.
         unsafe {
-            let list = (self.functions.ports)(self.handle, null(), kind.as_ptr(), flags as _);
-            if list.is_null() {
-                return names;
-            }
+            self.names((self.functions.ports)(self.handle, null(), kind.as_ptr(), flags as _))
+        }
+    }
+
+    /// What a port is connected to. Nothing if there is no such port.
+    pub(in crate::jack) fn connections(&self, port: &str) -> Vec<String> {
+        let Some(port) = self.port(port) else { return Vec::new() };
+        // SAFETY: Types, Open.
+        unsafe { self.names((self.functions.port_connections)(self.handle, port)) }
+    }
+
+    pub(in crate::jack) fn has_port(&self, port: &str) -> bool {
+        self.port(port).is_some()
+    }
+
+    fn port(&self, name: &str) -> Option<*mut JackPort> {
+        let name = to_c(name);
+        // SAFETY: Types, Open.
+        let port = unsafe { (self.functions.port_by_name)(self.handle, name.as_ptr()) };
+        (!port.is_null()).then_some(port)
+    }
+
+    /// # Safety
+    /// NULL, or a list of texts that ends with NULL and that libjack has allocated for its caller. It is freed.
+    unsafe fn names(&self, list: *mut *const c_char) -> Vec<String> {
+        let mut names = Vec::new();
+        if list.is_null() {
+            return names;
+        }
+        // SAFETY: the caller's promise, and Types.
+        unsafe {
             let mut at = list;
             while !(*at).is_null() {
                 names.push(from_c(*at));
@@ -422,15 +462,9 @@ impl Client {
 
     /// The longest latency of a port, in frames. `None`: there is no such port.
     pub(in crate::jack) fn latency(&self, port: &str, side: Side) -> Option<u32> {
-        let (port, mut range) = (to_c(port), LatencyRange::default());
+        let (port, mut range) = (self.port(port)?, LatencyRange::default());
         // SAFETY: Types, Open.
-        unsafe {
-            let port = (self.functions.port_by_name)(self.handle, port.as_ptr());
-            if port.is_null() {
-                return None;
-            }
-            (self.functions.port_latency)(port, side as c_int, &raw mut range);
-        }
+        unsafe { (self.functions.port_latency)(port, side as c_int, &raw mut range) };
         Some(range.max)
     }
 }

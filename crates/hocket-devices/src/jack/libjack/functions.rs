@@ -47,6 +47,7 @@ pub(super) type OnProcess = extern "C-unwind" fn(u32, Argument) -> c_int;
 pub(super) type OnFrames = extern "C" fn(u32, Argument) -> c_int;
 pub(super) type OnXrun = extern "C" fn(Argument) -> c_int;
 pub(super) type OnShutdown = extern "C" fn(Argument);
+pub(super) type OnPort = extern "C" fn(u32, c_int, Argument);
 pub(super) type OnInfoShutdown = extern "C" fn(c_int, *const c_char, Argument);
 pub(super) type OnSync = extern "C-unwind" fn(c_int, *mut Position, Argument) -> c_int;
 pub(super) type OnMessage = extern "C" fn(*const c_char);
@@ -72,6 +73,7 @@ functions! {
         on_xrun: unsafe extern "C" fn(Handle, OnXrun, Argument) -> c_int = "jack_set_xrun_callback";
         on_shutdown: unsafe extern "C" fn(Handle, OnShutdown, Argument) = "jack_on_shutdown";
         on_info_shutdown: unsafe extern "C" fn(Handle, OnInfoShutdown, Argument) = "jack_on_info_shutdown";
+        on_port: unsafe extern "C" fn(Handle, OnPort, Argument) -> c_int = "jack_set_port_registration_callback";
         on_error_message: unsafe extern "C" fn(OnMessage) = "jack_set_error_function";
         on_info_message: unsafe extern "C" fn(OnMessage) = "jack_set_info_function";
         on_sync: unsafe extern "C" fn(Handle, OnSync, Argument) -> c_int = "jack_set_sync_callback";
@@ -87,6 +89,7 @@ functions! {
         port_latency: unsafe extern "C" fn(*mut JackPort, c_int, *mut LatencyRange) = "jack_port_get_latency_range";
         ports: unsafe extern "C" fn(Handle, *const c_char, *const c_char, c_ulong) -> *mut *const c_char = "jack_get_ports";
         connect: unsafe extern "C" fn(Handle, *const c_char, *const c_char) -> c_int = "jack_connect";
+        port_connections: unsafe extern "C" fn(Handle, *const JackPort) -> *mut *const c_char = "jack_port_get_all_connections";
         midi_count: unsafe extern "C" fn(*mut c_void) -> u32 = "jack_midi_get_event_count";
         midi_event: unsafe extern "C" fn(*mut MidiEvent, *mut c_void, u32) -> c_int = "jack_midi_event_get";
         midi_clear: unsafe extern "C" fn(*mut c_void) = "jack_midi_clear_buffer";

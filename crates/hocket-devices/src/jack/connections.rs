@@ -1,0 +1,109 @@
+//! What a client is connected to: at the start, and while it plays ([`Wires`]).
+
+use std::time::{Duration, Instant};
+
+use super::libjack::{Direction, Kind};
+use super::wires::{Found, Patchbay, Targets, Wires};
+use super::{Connect, Jack, JackError};
+use crate::{BlockObserver, Change, Latency, wiring};
+
+/// How often the control thread looks at the connections. Each one costs some questions to the server.
+const LOOK_AT_WIRES_EVERY: Duration = Duration::from_millis(500);
+
+impl<O: BlockObserver> Jack<O> {
+    pub(super) fn find_targets(&self) -> Result<Targets, JackError> {
+        let all = |physical| Targets {
+            plays: self.client.all_ports(Kind::Audio, Direction::Input, physical),
+            records: self.client.all_ports(Kind::Audio, Direction::Output, physical),
+            senders: self.client.all_ports(Kind::Midi, Direction::Output, physical),
+        };
+        match &self.options.connect {
+            Connect::No => Ok(Targets::default()),
+            Connect::Physical => Ok(all(true)),
+            Connect::Client(name) => {
+                let Targets { plays, records, senders } = all(false);
+                let own = format!("{name}:");
+                let of = |ports: Vec<String>| -> Vec<String> {
+                    ports.into_iter().filter(|port| port.starts_with(&own)).collect()
+                };
+                let ports = plays.iter().chain(&records).chain(&senders);
+                let others = wiring::clients(ports, &self.client.name());
+                let targets =
+                    Targets { plays: of(plays), records: of(records), senders: of(senders) };
+                if [&targets.plays, &targets.records, &targets.senders]
+                    .iter()
+                    .all(|of| of.is_empty())
+                {
+                    return Err(JackError::Connect(format!(
+                        "--connect {name}: no client of this name has audio or MIDI ports; there are: {others}"
+                    )));
+                }
+                Ok(targets)
+            }
+        }
+    }
+}
+
+/// Connections, latency and block length, as they were last seen.
+pub(super) struct Watched<'a> {
+    pub(super) wires: &'a mut Wires,
+    pub(super) latency: Latency,
+    pub(super) frames: u32,
+    pub(super) looked: Instant,
+}
+
+impl<O: BlockObserver> Jack<O> {
+    /// Connects again what went with the ports of others, and tells what has changed.
+    pub(super) fn follow_wires(&self, seen: &mut Watched<'_>, frames: u32) {
+        if std::mem::replace(&mut seen.frames, frames) != frames {
+            self.tell(Change::Frames(frames));
+        }
+        if seen.looked.elapsed() < LOOK_AT_WIRES_EVERY {
+            return;
+        }
+        seen.looked = Instant::now();
+        let Found { lost, connected } = seen.wires.look(self);
+        if !lost.is_empty() {
+            self.tell(Change::Lost(lost));
+        }
+        if !connected.is_empty() {
+            self.tell(Change::Connected(connected));
+        }
+        let latency = self.latency_of(seen.wires);
+        if std::mem::replace(&mut seen.latency, latency) != latency {
+            self.tell(Change::Latency(latency));
+        }
+    }
+
+    pub(super) fn latency_of(&self, wires: &Wires) -> Latency {
+        let (plays, records) = wires.others();
+        let records = match wires.has_inputs() {
+            true => records,
+            // Nothing is brought in, so this says what the card would take.
+            false => self.client.all_ports(Kind::Audio, Direction::Output, true),
+        };
+        self.latency(&plays, &records)
+    }
+}
+
+impl<O: BlockObserver> Patchbay for Jack<O> {
+    fn exists(&self, port: &str) -> bool {
+        self.client.has_port(port)
+    }
+
+    fn connections(&self, own: &str) -> Vec<String> {
+        self.client.connections(own)
+    }
+
+    fn connect(&self, from: &str, to: &str) -> bool {
+        self.client.connect(from, to).is_ok()
+    }
+
+    fn targets(&self) -> Targets {
+        self.find_targets().unwrap_or_default()
+    }
+
+    fn ports_gone(&self) -> u64 {
+        self.client.events().ports_gone()
+    }
+}

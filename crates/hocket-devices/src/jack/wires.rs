@@ -1,0 +1,352 @@
+//! The connections that this client has made, while it plays: which of them went with the ports of others, and how they come
+//! back.
+//!
+//! A card that is unplugged takes its ports with it, and the server goes on. So what was connected to them is connected again, by the
+//! rule of the start, as soon as such ports are there. Who disconnects a port by hand is not fought:
+//!
+//! | the other port | the connection | what it means |
+//! |---|---|---|
+//! | is there | is there | all is well |
+//! | is gone | | it went with the port |
+//! | is there | is gone, and no port has left the server since it was seen | somebody disconnected it, and so it stays |
+//! | is there | is gone, and ports have left meanwhile | the port was gone for a moment |
+//!
+//! Some servers remove a connection before its port. So nothing counts as disconnected by hand before two looks have seen it.
+
+use std::collections::BTreeSet;
+
+use crate::wiring;
+
+/// What a look asks the server.
+pub(super) trait Patchbay {
+    /// Whether there is a port of this name.
+    fn exists(&self, port: &str) -> bool;
+    /// What a port of our own is connected to.
+    fn connections(&self, own: &str) -> Vec<String>;
+    /// Connects two ports; whether they are connected now.
+    fn connect(&self, from: &str, to: &str) -> bool;
+    /// The ports to connect to. None: there are none at present.
+    fn targets(&self) -> Targets;
+    /// How many ports have left the server so far.
+    fn ports_gone(&self) -> u64;
+}
+
+/// The ports of others to connect to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Targets {
+    /// Sound goes there.
+    pub(super) plays: Vec<String>,
+    /// Sound comes from there.
+    pub(super) records: Vec<String>,
+    /// MIDI comes from there.
+    pub(super) senders: Vec<String>,
+}
+
+/// Our own ports that are connected at the start.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Own {
+    pub(super) outputs: Vec<String>,
+    pub(super) inputs: Vec<String>,
+    pub(super) midi: Vec<String>,
+    /// The main output has one channel, which plays on both sides.
+    pub(super) mono: bool,
+}
+
+impl Own {
+    /// Which port is connected to which.
+    pub(super) fn plan(&self, there: &Targets) -> wiring::Plan {
+        let own = (&self.outputs[..], &self.inputs[..]);
+        let mut plan = wiring::plan(own, (&there.plays, &there.records), self.mono);
+        plan.add_midi(&self.midi, &there.senders);
+        plan
+    }
+
+    fn has(&self, port: &String) -> bool {
+        [&self.outputs, &self.inputs, &self.midi].iter().any(|ports| ports.contains(port))
+    }
+}
+
+/// A connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Wire {
+    from: String,
+    to: String,
+    /// Ours of both.
+    is_from_us: bool,
+    /// Ports that had left the server when it was last seen.
+    ports_gone: u64,
+    /// Looks in a row that have not seen it.
+    unseen: u32,
+}
+
+impl Wire {
+    fn own(&self) -> &str {
+        if self.is_from_us { &self.from } else { &self.to }
+    }
+
+    fn other(&self) -> &str {
+        if self.is_from_us { &self.to } else { &self.from }
+    }
+}
+
+/// After so many looks without it, a connection was taken away by hand.
+const UNSEEN: u32 = 2;
+
+/// What a look has found.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    /// Own ports whose connections went with the ports of others.
+    pub(super) lost: Vec<String>,
+    /// Connected again, from and to.
+    pub(super) connected: Vec<(String, String)>,
+}
+
+/// All connections of a client. Thread: control.
+#[derive(Debug, Default)]
+pub(super) struct Wires {
+    own: Own,
+    wires: Vec<Wire>,
+    /// Own ports that wait for others.
+    lost: BTreeSet<String>,
+    /// What the last look found to connect to. Ports of a card come one by one, so only what stays the same counts.
+    before: Option<Targets>,
+}
+
+impl Wires {
+    /// Of a client that has made these connections.
+    pub(super) fn new(own: Own, pairs: &[(String, String)], ports_gone: u64) -> Wires {
+        let mut wires = Wires { own, ..Wires::default() };
+        pairs.iter().for_each(|pair| wires.add(pair, ports_gone));
+        wires
+    }
+
+    fn add(&mut self, (from, to): &(String, String), ports_gone: u64) {
+        let is_from_us = self.own.has(from);
+        let (from, to) = (from.clone(), to.clone());
+        self.wires.push(Wire { from, to, is_from_us, ports_gone, unseen: 0 });
+    }
+
+    /// The ports of others to which sound goes, and from which it comes.
+    pub(super) fn others(&self) -> (Vec<String>, Vec<String>) {
+        let of = |ports: &[String], is_from_us: bool| {
+            let wires = self.wires.iter().filter(|wire| wire.is_from_us == is_from_us);
+            let ours = wires.filter(|wire| ports.iter().any(|port| port == wire.own()));
+            ours.map(|wire| wire.other().to_owned()).collect()
+        };
+        (of(&self.own.outputs, true), of(&self.own.inputs, false))
+    }
+
+    /// Whether sound comes in at all.
+    pub(super) fn has_inputs(&self) -> bool {
+        !self.own.inputs.is_empty()
+    }
+
+    /// Looks at all connections, and connects what waits. Cost: some questions to the server for each connection.
+    pub(super) fn look(&mut self, server: &impl Patchbay) -> Found {
+        let mut found = Found { lost: self.lost_now(server), ..Found::default() };
+        if self.lost.is_empty() {
+            self.before = None;
+            return found;
+        }
+        let there = server.targets();
+        if self.before.as_ref() == Some(&there) {
+            found.connected = self.connect(server, &there);
+        }
+        self.before = Some(there);
+        found
+    }
+
+    fn lost_now(&mut self, server: &impl Patchbay) -> Vec<String> {
+        let ports_gone = server.ports_gone();
+        let mut lost = Vec::new();
+        self.wires.retain_mut(|wire| {
+            let is_there = server.exists(wire.other());
+            if is_there && server.connections(wire.own()).iter().any(|port| port == wire.other()) {
+                (wire.ports_gone, wire.unseen) = (ports_gone, 0);
+                return true;
+            }
+            wire.unseen += 1;
+            let went_with_its_port = !is_there || wire.ports_gone != ports_gone;
+            if went_with_its_port {
+                lost.push(wire.own().to_owned());
+            }
+            !went_with_its_port && wire.unseen < UNSEEN
+        });
+        lost.dedup();
+        self.lost.extend(lost.iter().cloned());
+        lost
+    }
+
+    /// Connects ports that wait, as at the start. One that somebody has connected meanwhile waits no longer, and a port that
+    /// another one of ours has is not taken a second time.
+    fn connect(&mut self, server: &impl Patchbay, there: &Targets) -> Vec<(String, String)> {
+        let is_known =
+            |wires: &[Wire], port: &String| wires.iter().any(|wire| wire.other() == port);
+        let wires = &self.wires;
+        self.lost.retain(|own| {
+            let connections = server.connections(own);
+            connections.iter().all(|port| is_known(wires, port))
+        });
+        let mut connected = Vec::new();
+        for pair in self.own.plan(there).pairs {
+            let (own, other) = match self.own.has(&pair.0) {
+                true => (&pair.0, &pair.1),
+                false => (&pair.1, &pair.0),
+            };
+            let is_free = !is_known(&self.wires, other);
+            if self.lost.contains(own) && is_free && server.connect(&pair.0, &pair.1) {
+                connected.push(pair);
+            }
+        }
+        for pair in &connected {
+            self.lost.remove(&pair.0);
+            self.lost.remove(&pair.1);
+            self.add(pair, server.ports_gone());
+        }
+        connected
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::{Cell, RefCell};
+
+    use super::*;
+
+    /// A server with one card and whatever else is connected.
+    #[derive(Default)]
+    struct Server {
+        card: RefCell<Vec<String>>,
+        connected: RefCell<BTreeSet<(String, String)>>,
+        gone: Cell<u64>,
+    }
+
+    impl Server {
+        fn plug(&self, ports: &[&str]) {
+            *self.card.borrow_mut() = texts(ports);
+        }
+
+        fn unplug(&self) {
+            let ports = self.card.take();
+            self.gone.set(self.gone.get() + ports.len() as u64);
+            self.connected.borrow_mut().retain(|(_, to)| !ports.contains(to));
+        }
+
+        fn disconnect(&self, from: &str, to: &str) {
+            assert!(self.connected.borrow_mut().remove(&(from.into(), to.into())));
+        }
+    }
+
+    impl Patchbay for Server {
+        fn exists(&self, port: &str) -> bool {
+            self.card.borrow().iter().any(|there| there == port) || port.starts_with("other:")
+        }
+
+        fn connections(&self, own: &str) -> Vec<String> {
+            let connected = self.connected.borrow();
+            let of = connected.iter().filter(|(from, _)| from == own);
+            of.map(|(_, to)| to.clone()).collect()
+        }
+
+        fn connect(&self, from: &str, to: &str) -> bool {
+            assert!(self.exists(to));
+            self.connected.borrow_mut().insert((from.into(), to.into()))
+        }
+
+        fn targets(&self) -> Targets {
+            Targets { plays: self.card.borrow().clone(), ..Targets::default() }
+        }
+
+        fn ports_gone(&self) -> u64 {
+            self.gone.get()
+        }
+    }
+
+    fn texts(names: &[&str]) -> Vec<String> {
+        names.iter().map(ToString::to_string).collect()
+    }
+
+    fn pairs(all: &[(String, String)]) -> Vec<String> {
+        all.iter().map(|(from, to)| format!("{from} {to}")).collect()
+    }
+
+    /// A client with two outputs on a card with two ports.
+    fn start(mono: bool) -> (Server, Wires) {
+        let server = Server::default();
+        server.plug(&["card:l", "card:r"]);
+        let outputs = if mono { texts(&["h:1"]) } else { texts(&["h:1", "h:2"]) };
+        let own = Own { outputs, mono, ..Own::default() };
+        let pairs = own.plan(&server.targets()).pairs;
+        pairs.iter().for_each(|(from, to)| assert!(server.connect(from, to)));
+        (server, Wires::new(own, &pairs, 0))
+    }
+
+    #[test]
+    fn what_went_with_a_card_is_told_once_and_comes_back_with_it() {
+        for mono in [false, true] {
+            let (server, mut wires) = start(mono);
+            assert_eq!(wires.look(&server), Found::default());
+            server.unplug();
+            let lost = if mono { texts(&["h:1"]) } else { texts(&["h:1", "h:2"]) };
+            assert_eq!(wires.look(&server), Found { lost, ..Found::default() });
+            assert_eq!(wires.others().0, texts(&[]));
+            assert_eq!(wires.look(&server), Found::default(), "once");
+            // Its ports come one by one.
+            server.plug(&["card:r"]);
+            assert_eq!(wires.look(&server), Found::default());
+            server.plug(&["card:l", "card:r"]);
+            assert_eq!(wires.look(&server), Found::default());
+            let expected = match mono {
+                true => ["h:1 card:l", "h:1 card:r"],
+                false => ["h:1 card:l", "h:2 card:r"],
+            };
+            assert_eq!(pairs(&wires.look(&server).connected), expected);
+            assert_eq!(wires.look(&server), Found::default());
+            assert_eq!(wires.others().0, texts(&["card:l", "card:r"]));
+        }
+    }
+
+    #[test]
+    fn a_card_that_was_gone_for_a_moment_is_connected_again() {
+        let (server, mut wires) = start(false);
+        assert_eq!(wires.look(&server), Found::default());
+        server.unplug();
+        server.plug(&["card:l", "card:r"]);
+        assert_eq!(wires.look(&server).lost, ["h:1", "h:2"]);
+        assert_eq!(wires.look(&server).connected.len(), 2);
+    }
+
+    #[test]
+    fn what_somebody_disconnects_stays_so() {
+        let (server, mut wires) = start(false);
+        server.disconnect("h:1", "card:l");
+        for _ in 0..5 {
+            assert_eq!(wires.look(&server), Found::default());
+        }
+        server.unplug();
+        assert_eq!(wires.look(&server).lost, ["h:2"]);
+        server.plug(&["card:l", "card:r"]);
+        wires.look(&server);
+        assert_eq!(pairs(&wires.look(&server).connected), ["h:2 card:r"]);
+    }
+
+    #[test]
+    fn what_somebody_connects_meanwhile_is_left_alone() {
+        let (server, mut wires) = start(false);
+        server.unplug();
+        wires.look(&server);
+        assert!(server.connect("h:2", "other:in"));
+        server.plug(&["card:l", "card:r"]);
+        wires.look(&server);
+        assert_eq!(pairs(&wires.look(&server).connected), ["h:1 card:l"]);
+    }
+
+    #[test]
+    fn a_connection_may_go_before_its_port() {
+        let (server, mut wires) = start(false);
+        server.disconnect("h:1", "card:l");
+        assert_eq!(wires.look(&server), Found::default());
+        server.unplug();
+        assert_eq!(wires.look(&server).lost, ["h:1", "h:2"]);
+    }
+}
