@@ -69,7 +69,7 @@ fn is_packed(loaded: &Loaded, id: MediaId) -> bool {
 }
 
 /// What to do with a file that cannot be decoded.
-pub(super) const REPAIR: &str = "repair or replace the file";
+const REPAIR: &str = "repair or replace the file";
 /// What to do with one of which a part can be played.
 const REPLACE: &str = "replace the file, or leave out --strict to play what can be read";
 /// The same of a file in a project.
@@ -113,6 +113,12 @@ fn other_rate(of_file: u32, rate_hz: u32) -> MediaRefusal {
     }
 }
 
+/// A file that cannot be decoded, and what to do with it.
+pub(super) fn unreadable(loaded: &Loaded, id: MediaId, error: &MediaError) -> Failure {
+    let repair = if is_packed(loaded, id) { EXPORT } else { REPAIR };
+    Failure::bad_input(loaded.media_error(id, &error.to_string(), repair))
+}
+
 /// Decodes one file and converts what is played of it.
 pub(super) fn load(
     loaded: &Loaded,
@@ -122,12 +128,11 @@ pub(super) fn load(
     told: &mut Told<'_>,
 ) -> Result<LoadedAudio, Failure> {
     let media = &loaded.session.media[id.0];
-    let repair = if is_packed(loaded, id) { EXPORT } else { REPAIR };
     let decoded = hocket_media::decode(&media.path).map_err(|error| match error {
         MediaError::TooLarge { .. } => {
             limits::refused(loaded, id, &limits::too_long(loaded, id, rate_hz, disk))
         }
-        error => Failure::bad_input(loaded.media_error(id, &error.to_string(), repair)),
+        error => unreadable(loaded, id, &error),
     })?;
     tell_faults(loaded, id, &decoded.warnings, told);
     let length_s = decoded.length_s();

@@ -9,7 +9,7 @@ use hocket_media::{AudioFacts, MAX_SAMPLES, MediaError, PartDecoder};
 use hocket_plan::session::{Clip, MediaId};
 use hocket_session::Loaded;
 
-use super::audio::{REPAIR, Told, check_memory, tell_faults};
+use super::audio::{Told, check_memory, tell_faults, unreadable};
 use super::limits;
 use super::streams::LONGEST_IN_MEMORY_S;
 use crate::failure::Failure;
@@ -111,11 +111,9 @@ impl PartialFile {
         let played_s = frames as f64 / f64::from(rate_hz);
         detail(format_args!(
             "{}: in memory: {of_file} Hz, channels: {channels}, {played_s:.2} s of {length_s:.2} s",
-            path.display()
+            loaded.name_of(path)
         ));
-        let refused = |error: MediaError| {
-            Failure::bad_input(loaded.media_error(id, &error.to_string(), REPAIR))
-        };
+        let refused = |error: MediaError| unreadable(loaded, id, &error);
         let (all, count) = (std::mem::take(&mut self.parts), self.channels());
         let decoder = &mut self.decoder;
         let mut decoded = |part: Range<u64>| -> Result<(u64, StereoAudio), MediaError> {
