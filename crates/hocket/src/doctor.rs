@@ -5,6 +5,7 @@ mod figures;
 mod finding;
 mod memory;
 mod rtkit;
+mod sound_card;
 mod timers;
 mod wakeups;
 

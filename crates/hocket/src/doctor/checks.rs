@@ -8,7 +8,7 @@ use hocket_machine::{Fact, clock::ClockCheck};
 
 use super::finding::{Check, Finding};
 use super::wakeups::{Lateness, WakeUps};
-use super::{figures, memory, rtkit, timers};
+use super::{figures, memory, rtkit, sound_card, timers};
 
 /// What was read and measured.
 pub(super) struct Examined {
@@ -37,7 +37,7 @@ pub(super) fn findings(examined: &Examined) -> Vec<Finding> {
         timers::check(settings, clock, wake_ups.as_ref()),
         virtual_machine(facts),
         preemption(facts),
-        sound_interrupts(settings),
+        sound_card::check(settings),
         throttle(facts),
         memory::swap(facts, settings),
         memory::numa_balancing(settings),
@@ -225,34 +225,6 @@ fn preemption(facts: &MachineFacts) -> Finding {
         Some(mode @ ("full" | "lazy" | "rt")) => CHECK.good(mode),
         Some(mode) => CHECK.advice(mode, "boot with preempt=full, or use a real-time kernel"),
         None => CHECK.unknown(facts.preemption.why().unwrap_or("unknown")),
-    }
-}
-
-fn sound_interrupts(settings: &KernelSettings) -> Finding {
-    const CHECK: Check = Check {
-        name: "sound card",
-        why: "interrupts without threads of their own come before the audio, whatever its priority: those of disks and networks, \
-              too",
-        measured: None,
-    };
-    let cards = match &settings.sound_cards {
-        Fact::Value(cards) if !cards.is_empty() => cards.join(", "),
-        Fact::Value(_) => return CHECK.unknown("the kernel knows no sound card"),
-        Fact::Unknown(_) => return CHECK.unknown("this kernel has no sound cards"),
-    };
-    match (settings.threaded_interrupts.value(), settings.sound_interrupts.as_slice()) {
-        (Some(true), []) => {
-            CHECK.good(format!("{cards}; its interrupt has no thread of its own (USB?)"))
-        }
-        (Some(true), threads) => {
-            let each =
-                threads.iter().map(|thread| format!("{} at {}", thread.name, thread.priority));
-            CHECK.good(format!("{cards}; {}", each.collect::<Vec<_>>().join(", ")))
-        }
-        _ => CHECK.advice(
-            format!("{cards}; interrupts have no threads"),
-            "boot with threadirqs, and give the card's interrupt a priority above 70 (package rtirq-init)",
-        ),
     }
 }
 
