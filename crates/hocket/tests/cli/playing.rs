@@ -245,6 +245,17 @@ fn what_cannot_be_printed_is_not_lost_in_silence() {
 }
 
 #[test]
+fn lines_that_cannot_be_printed_are_told_once() {
+    let (_folder, file) = one_track("");
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let mut command = crate::support::hocket(&["play", &file, "--length", "2.5", "--headless"]);
+    let ran = command.stdout(full).output().unwrap();
+    let told = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert_eq!(ran.status.code(), Some(3), "{told}");
+    assert_eq!(told.matches("what was to be printed is lost").count(), 1, "{told}");
+}
+
+#[test]
 fn help_that_cannot_be_printed_is_not_lost_in_silence() {
     for args in [&["--help"][..], &["--version"], &["render", "--help"], &["help", "play"]] {
         let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
