@@ -48,9 +48,9 @@ fn examples(text: &str) -> Vec<String> {
 
 /// What the pages tell their reader to start.
 #[rustfmt::skip]
-const PROGRAMS: [&str; 17] = [
+const PROGRAMS: [&str; 18] = [
     "hocket", "make", "cargo", "sudo", "jackd", "pw-jack", "cat", "cc", "/shared/plan/submit.sh", "mount", "perf",
-    "trace-cmd", "pw-profiler", "pw-metadata", "chromium", "ssh", "curl",
+    "trace-cmd", "pw-profiler", "pw-metadata", "chromium", "ssh", "curl", "cp",
 ];
 
 /// With these begin lines of blocks that are no commands: outputs, lists of hosts, code, pictures in letters.

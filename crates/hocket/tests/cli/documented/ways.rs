@@ -21,6 +21,11 @@ pub enum Way {
 /// What cannot run here, and why. A row stands for every command that begins with its words.
 const SKIPPED: &[(&str, &str)] = &[
     ("sudo", "it changes the system, as root"),
+    ("cp -r /usr/share/hocket/sessions", "no package is installed here"),
+    (
+        "cp -r ~/.local/share/hocket/sessions",
+        "Hocket is not installed here; tests/cli/installed.rs installs it elsewhere",
+    ),
     ("cat /proc/asound/cards", "no sound card is here"),
     ("jackd", "no sound card is here; tests/devices starts servers without one"),
     (
