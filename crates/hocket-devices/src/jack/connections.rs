@@ -76,12 +76,17 @@ impl<O: BlockObserver> Jack<O> {
     }
 
     pub(super) fn latency_of(&self, wires: &Wires) -> Latency {
-        let (plays, records) = wires.others();
-        let records = match wires.has_inputs() {
-            true => records,
-            // Nothing is brought in, so this says what the card would take.
-            false => self.client.all_ports(Kind::Audio, Direction::Output, true),
+        // Also what somebody else has connected.
+        let connected = |own: &[String]| -> Vec<String> {
+            own.iter().flat_map(|port| self.client.connections(port)).collect()
         };
+        let ((outputs, inputs), (mut plays, mut records)) = (wires.own(), wires.others());
+        plays.extend(connected(outputs));
+        match inputs.is_empty() {
+            false => records.extend(connected(inputs)),
+            // Nothing is brought in, so this says what the card would take.
+            true => records = self.client.all_ports(Kind::Audio, Direction::Output, true),
+        }
         self.latency(&plays, &records)
     }
 }

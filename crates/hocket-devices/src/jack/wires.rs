@@ -136,9 +136,9 @@ impl Wires {
         (of(&self.own.outputs, true), of(&self.own.inputs, false))
     }
 
-    /// Whether sound comes in at all.
-    pub(super) fn has_inputs(&self) -> bool {
-        !self.own.inputs.is_empty()
+    /// The client's own ports, out and in.
+    pub(super) fn own(&self) -> (&[String], &[String]) {
+        (&self.own.outputs, &self.own.inputs)
     }
 
     /// Looks at all connections, and connects what waits. Cost: some questions to the server for each connection.

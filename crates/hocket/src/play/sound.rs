@@ -59,7 +59,10 @@ impl Sound {
     pub(super) fn lines(&self) -> Vec<String> {
         let now = self.now().clone();
         let lost = (!now.lost.is_empty()).then(|| {
-            format!("not heard: {} lost what they were connected to", now.lost.join(", "))
+            format!(
+                "connected to nothing: {}, because the other ports are gone",
+                now.lost.join(", ")
+            )
         });
         now.latency.map(|latency| self.latency_line(&latency)).into_iter().chain(lost).collect()
     }
@@ -133,7 +136,7 @@ impl Sound {
             }
             Change::Lost(ports) => {
                 let line = format!(
-                    "warning: {}: what they were connected to is gone, so nobody hears them; connected again when it is back",
+                    "warning: {}: what this was connected to is gone; it is connected again when that is back",
                     ports.join(", ")
                 );
                 let logged = json!({ "event": "ports", "lost": ports, "connected": [] });

@@ -403,7 +403,7 @@ fn a_card_that_comes_back_is_connected_again() {
     }
     send(child.id(), "-INT");
     let output = child.wait_with_output().unwrap();
-    let warning = "warning: hocket:main_1, hocket:main_2: what they were connected to is gone";
+    let warning = "warning: hocket:main_1, hocket:main_2: what this was connected to is gone";
     check(&output, 130, &[warning, "connected again: hocket:main_1 -> card:playback_FL"]);
     let told = super::json(&output);
     assert_eq!(told["ports_lost"], serde_json::json!([]), "{told:#}");
