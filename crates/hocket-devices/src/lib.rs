@@ -83,6 +83,12 @@ pub trait BlockObserver: Send + 'static {
     /// Thread: control, or that one.
     fn led_by(&mut self, _leader: ThreadId) {}
 
+    /// So many frames, at the engine's rate, have passed at the inputs since the last block, and never reached the engine. Comes
+    /// before the block behind them.
+    ///
+    /// Thread: leader, between blocks. No allocation, lock or system call.
+    fn missed(&mut self, _frames: u64) {}
+
     /// A block has been processed. Returns whether to go on. Its planned start and deadline are those of its period: a
     /// period of the device is several blocks where it is longer than the engine's largest block.
     ///

@@ -141,11 +141,9 @@ pub(crate) fn say(message: &[u8]) -> std::io::Result<()> {
 
 fn note_loss(printed: std::io::Result<()>) {
     match printed {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            // Once: a run that prints a line each second would say it each second.
-            if !LOST.swap(true, Relaxed) {
-                tell(format_args!("standard output: {error}: what was to be printed is lost"));
-            }
+        // Once: a run that prints a line each second would say it each second.
+        Err(error) if error.kind() != ErrorKind::BrokenPipe && !LOST.swap(true, Relaxed) => {
+            tell(format_args!("standard output: {error}: what was to be printed is lost"));
         }
         _ => {}
     }

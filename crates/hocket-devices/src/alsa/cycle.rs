@@ -299,6 +299,9 @@ impl<'a, O: BlockObserver> Cycle<'a, O> {
         let (frames, deadline_ns) = (self.row.len(), self.ns(self.row.len() as u64));
         let (mut from, mut period, mut block, mut goes_on) = (0, None, None, true);
         self.out.fill(0);
+        if self.skipped > 0 {
+            self.observer.missed(self.skipped.saturating_mul(frames as u64));
+        }
         while from < frames && goes_on {
             let wanted = (frames - from).min(self.engine.settings().frames as usize);
             self.bring_in(from, wanted);

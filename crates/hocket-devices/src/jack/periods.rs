@@ -21,12 +21,15 @@ const KEPT: usize = 4;
 const LONGEST_S: u32 = 5;
 
 /// A cycle as the series of periods has it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Due {
     /// When it was due, on the monotonic clock: not later than it began.
     pub(super) due_ns: u64,
     /// Periods that have passed without this client since its last cycle.
     pub(super) skipped: u64,
+    /// Those of them that the server counted, so that what came in meanwhile is lost. A server that waits for its clients counts
+    /// none, however long it takes. No more than have passed, because the count may leap.
+    pub(super) missed: u64,
 }
 
 /// The series of a server's periods.
@@ -65,9 +68,9 @@ impl Periods {
         let period_ns = period_ns(cycle.frames as u64, self.rate_hz).max(1);
         let began_ns = self.began_ns(cycle);
         let last = self.last.filter(|last| last.frames == cycle.frames);
-        match last {
-            Some(last) => self.pass(last, cycle, period_ns),
-            None => self.known = 0,
+        let missed = last.map_or(0, |last| self.pass(last, cycle, period_ns));
+        if last.is_none() {
+            self.known = 0;
         }
         if std::mem::replace(&mut self.xruns, xruns) != xruns {
             self.known = 0;
@@ -77,7 +80,7 @@ impl Periods {
         let next_frame = cycle.frame.wrapping_add(cycle.frames as u32);
         self.last = Some(Last { frames: cycle.frames, due_ns, next_frame });
         let skipped = last.map_or(0, |last| self.skipped(last.due_ns, due_ns, period_ns));
-        Due { due_ns, skipped }
+        Due { due_ns, skipped, missed }
     }
 
     /// Whole periods between two cycles, besides the first one's own. What is left over counts with the next ones, or else a
@@ -98,8 +101,8 @@ impl Periods {
         cycle.asked_ns.saturating_sub(period_ns(ago.into(), self.rate_hz))
     }
 
-    /// Moves what the last cycles say on to this one.
-    fn pass(&mut self, last: Last, cycle: &Cycle, period_ns: u64) {
+    /// Moves what the last cycles say on to this one. Returns how many periods lie between, by the server's count and by time.
+    fn pass(&mut self, last: Last, cycle: &Cycle, period_ns: u64) -> u64 {
         let left_out = cycle.frame.wrapping_sub(last.next_frame);
         let told = u64::from(left_out) / (cycle.frames as u64).max(1) + 1;
         let passed = periods(last.due_ns, self.began_ns(cycle), period_ns).max(1);
@@ -110,6 +113,7 @@ impl Periods {
         let further_ns = told.min(passed).saturating_mul(period_ns);
         let says = self.says_ns[..self.known].iter_mut();
         says.for_each(|says| *says = says.saturating_add(further_ns));
+        told.min(passed) - 1
     }
 
     fn learn(&mut self, began_ns: u64) {
@@ -200,6 +204,26 @@ mod tests {
     }
 
     #[test]
+    fn what_the_server_did_not_count_was_not_missed() {
+        let mut server = Server::steady();
+        let mut missed = |began_ns: u64, left_out: u32| {
+            server.frame = server.frame.wrapping_add(FRAMES as u32 * (1 + left_out));
+            let (frames, frame, transport) = (FRAMES, server.frame, None);
+            let cycle = Cycle { frames, asked_ns: began_ns + MS / 2, ago: 24, frame, transport };
+            server.periods.next(&cycle, server.xruns).missed
+        };
+        assert_eq!(missed(204 * MS, 3), 3);
+        assert_eq!(missed(205 * MS, 0), 0);
+        // It has waited for its clients.
+        assert_eq!(missed(300 * MS, 0), 0);
+        for ms in 301..310 {
+            assert_eq!(missed(ms * MS, 0), 0);
+        }
+        // Its count leaps.
+        assert_eq!(missed(312 * MS, 5_000), 2);
+    }
+
+    #[test]
     fn after_an_xrun_another_series_begins_and_what_passed_between_is_skipped() {
         let mut server = Server::steady();
         // 3.8 ms late. The driver begins anew at once, and the notice comes two cycles later.
@@ -254,7 +278,7 @@ mod tests {
             let (frames, frame, transport) = (FRAMES, server.frame, None);
             let asked_ns = (200 + cycle) * MS;
             let cycle = Cycle { frames, asked_ns, ago, frame, transport };
-            let due = Due { due_ns: asked_ns, skipped: 0 };
+            let due = Due { due_ns: asked_ns, skipped: 0, missed: 0 };
             assert_eq!(server.periods.next(&cycle, server.xruns), due);
         }
     }
@@ -264,10 +288,10 @@ mod tests {
         let mut server = Server::steady();
         assert_eq!(server.cycles([100, 110]), [(0, 0), (0, 0)], "freewheeling");
         let longer = Cycle { frames: 96, asked_ns: 300 * MS, ago: 0, frame: 7, transport: None };
-        let due = Due { due_ns: 300 * MS, skipped: 0 };
+        let due = Due { due_ns: 300 * MS, skipped: 0, missed: 0 };
         assert_eq!(server.periods.next(&longer, server.xruns), due);
         let next = Cycle { asked_ns: 302 * MS + 500, frame: 103, ..longer };
-        let due = Due { due_ns: 302 * MS, skipped: 0 };
+        let due = Due { due_ns: 302 * MS, skipped: 0, missed: 0 };
         assert_eq!(server.periods.next(&next, server.xruns), due);
     }
 }

@@ -94,6 +94,13 @@ impl<O: BlockObserver> Player<O> {
         period_ns(frames as u64, self.rate_hz)
     }
 
+    /// To a frame.
+    fn at_engine_rate(&self, frames: u64) -> u64 {
+        let (engine_hz, server_hz) = (self.engine.settings().rate_hz, self.rate_hz.max(1));
+        let exactly = u128::from(frames) * u128::from(engine_hz);
+        (exactly / u128::from(server_hz)) as u64
+    }
+
     /// One cycle of the server. A cycle that is longer than the engine's largest block becomes several blocks, one right
     /// after another, which all have the whole cycle's time.
     ///
@@ -115,7 +122,10 @@ impl<O: BlockObserver> Player<O> {
         }
         self.follow_clock(ports, cycle.frames);
         self.sends_clock.iter_mut().for_each(ClockSender::begin_cycle);
-        let Due { due_ns, mut skipped } = self.periods.next(&cycle, self.events.xruns());
+        let Due { due_ns, mut skipped, missed } = self.periods.next(&cycle, self.events.xruns());
+        if missed > 0 {
+            self.observer.missed(self.at_engine_rate(missed * cycle.frames as u64));
+        }
         let converts_ns = self.converter.is_some().then(monotonic_ns);
         let frames = self.begin(ports, cycle.frames);
         // Work of the first block, which is no later for it.

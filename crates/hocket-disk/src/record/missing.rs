@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use hocket_rt::{Ring, RingReader, RingWriter};
 
-/// So many places are told. Of further ones, only the frames count.
+/// So many places are kept. Of further ones, only the frames count.
 pub(crate) const PLACES: usize = 1_000;
 
 /// A place of a recording before which frames never arrived.
@@ -61,7 +61,7 @@ impl MissingWriter {
         }
         counts.places.store(counts.places() + 1, Relaxed);
         counts.frames.store(counts.frames().saturating_add(place.frames), Relaxed);
-        // A full ring has as many places as are told.
+        // A full ring has as many places as are kept.
         let _ = self.told.push(place);
     }
 }

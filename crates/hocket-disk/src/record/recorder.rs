@@ -348,7 +348,7 @@ impl Job for Writing {
         while let Some(piece) = self.filled.pop() {
             self.take(piece);
         }
-        // Behind the pieces: what is missing before one is told before it.
+        // Behind the pieces, because the input adds a place before the piece behind it.
         self.missing.look();
         if stops || self.state.is_ended {
             return true;

@@ -47,21 +47,16 @@ impl Until {
     }
 }
 
-/// How many frames of the engine the skipped periods before this block were. They are as long as its own.
-fn skipped_frames(times: &BlockTimes, rate_hz: u32) -> u64 {
-    let ns = u128::from(times.skipped) * u128::from(times.deadline_ns);
-    ((ns * u128::from(rate_hz) + 500_000_000) / 1_000_000_000) as u64
-}
-
 impl BlockObserver for Notes {
     fn led_by(&mut self, leader: ThreadId) {
         self.live.led_by(leader);
     }
 
+    fn missed(&mut self, frames: u64) {
+        self.takes.miss(frames);
+    }
+
     fn block(&mut self, times: &BlockTimes, engine: &Engine) -> bool {
-        if times.skipped > 0 {
-            self.takes.miss(skipped_frames(times, engine.settings().rate_hz));
-        }
         self.takes.note(engine, times.frames);
         self.recorder.note(engine, times);
         self.meter.blocks += 1;
@@ -83,24 +78,5 @@ impl BlockObserver for Notes {
 
     fn xrun(&mut self, xrun: &Xrun) {
         self.incidents.xrun(xrun);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use hocket_engine::period_ns;
-
-    use super::*;
-
-    #[test]
-    fn skipped_periods_are_whole_frames_of_the_engine() {
-        for (frames, rate_hz, skipped) in [(64, 48_000, 1), (64, 44_100, 10_000), (1024, 96_000, 7)]
-        {
-            let deadline_ns = period_ns(frames, rate_hz);
-            let times = BlockTimes { skipped, deadline_ns, ..BlockTimes::default() };
-            let error = skipped_frames(&times, rate_hz).abs_diff(skipped * frames);
-            // A period is told to a nanosecond.
-            assert!(error <= 1 + skipped * u64::from(rate_hz) / 1_000_000_000, "{frames}: {error}");
-        }
     }
 }

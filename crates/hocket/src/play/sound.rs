@@ -194,7 +194,7 @@ mod tests {
         assert!(news.line.unwrap().starts_with("warning: h:1, h:2: "));
         assert!(sound.lines()[1].contains("h:1, h:2"), "{:?}", sound.lines());
         sound.note(Change::Connected(vec![(one, "card:l".into())]));
-        assert_eq!(sound.lost(), [two.clone()]);
+        assert_eq!(sound.lost(), ["h:2"]);
         let news = sound.note(Change::Connected(vec![(two, "card:r".into())]));
         assert_eq!(news.line.as_deref(), Some("connected again: h:2 -> card:r"));
         assert_eq!(sound.lines().len(), 1);
