@@ -229,7 +229,7 @@ impl Scanner {
 
     /// Which Hocket looks at plug-ins. Another one may run what this one refuses, or describe it in another way, so it keeps
     /// nothing that this one found: its version, its program's size and time, and the features that it offers.
-    fn cache_key(&self) -> String {
+    pub fn cache_key(&self) -> String {
         let mut hasher = DefaultHasher::new();
         lv2::OFFERED.hash(&mut hasher);
         if let Ok(program) = std::fs::metadata(&self.program) {
