@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use hocket_engine::{Engine, Policy, Protection, Seating, Settings, offline, session_end_frames};
 use hocket_files::is_standard_output;
 use hocket_media::{AudioWriter, FileFormat, LevelMeter, WriteError};
+use hocket_plan::Session;
 
 use crate::cli::{DitherArg, RenderArgs};
 use crate::disk_silence::DiskSilence;
@@ -38,7 +39,7 @@ use region::{Asked, Region};
 use stems::{Sources, Stems};
 use writing::{Finished, Output, Writing};
 
-/// The song goes on so long behind the last frame that is written, because effects delay it. More have none.
+/// Effects delay the sound, so the song goes on behind the last frame that is written: so long at most.
 const LONGEST_LATENCY_S: u64 = 10;
 
 /// Runs the command.
@@ -261,18 +262,21 @@ pub(crate) fn frames_of(length_s: f64, rate_hz: u32) -> u64 {
     (length_s * f64::from(rate_hz)).round().max(1.0) as u64
 }
 
+/// The length that the session states.
+fn stated_frames(session: &Session, rate_hz: u32) -> Option<u64> {
+    session.length_s.map(|length| (length * f64::from(rate_hz)).round() as u64)
+}
+
 /// The length that was asked for, or else the session's own; `None` where it has no end.
 pub(crate) fn wanted_frames(
     length: Option<f64>,
     loaded: &LoadedSession,
 ) -> Result<Option<u64>, Failure> {
-    let rate = f64::from(loaded.rate_hz);
     check_length(length)?;
     if let Some(length) = length {
         return Ok(Some(frames_of(length, loaded.rate_hz)));
     }
-    let by_session = loaded.session.length_s.map(|length| (length * rate).round() as u64);
-    Ok(by_session
+    Ok(stated_frames(&loaded.session, loaded.rate_hz)
         .or_else(|| session_end_frames(&loaded.session, &loaded.media, loaded.rate_hz))
         .filter(|frames| *frames > 0))
 }

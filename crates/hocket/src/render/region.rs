@@ -50,9 +50,7 @@ impl Asked {
 
     /// The frame after the last, where the arguments or the session say it. Otherwise the audio files do.
     pub fn known_end(self, session: &Session, rate_hz: u32) -> Option<u64> {
-        let by_session =
-            session.length_s.map(|length| (length * f64::from(rate_hz)).round() as u64);
-        self.to.or(by_session).filter(|frames| *frames > 0)
+        self.to.or_else(|| super::stated_frames(session, rate_hz)).filter(|frames| *frames > 0)
     }
 
     /// The region of a session that has so many frames; `None`: it has no end.

@@ -219,7 +219,7 @@ fn other_block_lengths_of_the_server_change_no_bit() {
     check_same_bits(&other.end(), &rendered(RATE_HZ, "4"));
 }
 
-/// The latency and the block lengths that are told at the end are those of the run, and not of its start.
+/// When the server changes its block length, the result names both lengths and the latency of the new one.
 #[test]
 fn another_block_length_of_the_server_is_told_with_its_latency() {
     const NAME: &str = "another_block_length_of_the_server_is_told_with_its_latency";

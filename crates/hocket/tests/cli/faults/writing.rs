@@ -295,7 +295,8 @@ fn fault_08_a_render_of_many_days_is_questioned_by_its_size() {
     assert_eq!(files(folder.path()), ["loop.flac", "try.toml"]);
 }
 
-/// What the arguments and the session say is refused before any audio is loaded, whose faults are told then.
+/// Where the arguments or the session say how long it is, a wrong part is refused before audio is loaded. So nothing is said of
+/// the damaged file.
 #[test]
 fn fault_02_a_part_that_the_session_does_not_have_is_refused_before_loading() {
     let (folder, file) = session(
