@@ -26,6 +26,7 @@ pub struct Graph {
     nodes: Vec<Option<Draft>>,
     pub(crate) outputs: Outputs,
     pub(crate) feedback: Vec<Feedback>,
+    pub(crate) feedback_frames: u32,
     /// Whether every edge leads from an older node to a newer one. If so, there is no cycle.
     rising: bool,
     /// The copied version, if this is a copy of a graph that an engine plays.
@@ -297,6 +298,7 @@ pub(crate) struct Played {
     nodes: Vec<Option<Facts>>,
     outputs: Outputs,
     feedback: Vec<Feedback>,
+    feedback_frames: u32,
     rising: bool,
     /// For each of the host's numbers, the node's id in the engine's graph.
     ids: Vec<Option<NodeId>>,
@@ -339,6 +341,7 @@ impl Played {
             nodes: self.nodes.iter().map(|facts| facts.as_ref().map(draft)).collect(),
             outputs: self.outputs.clone(),
             feedback: self.feedback.clone(),
+            feedback_frames: self.feedback_frames,
             rising: self.rising,
             copy_of: Some(version),
         }
@@ -348,7 +351,14 @@ impl Played {
 impl Graph {
     fn new() -> Graph {
         let (outputs, feedback) = (Outputs::Newest, Vec::new());
-        Graph { nodes: Vec::new(), outputs, feedback, rising: true, copy_of: None }
+        Graph {
+            nodes: Vec::new(),
+            outputs,
+            feedback,
+            feedback_frames: 0,
+            rising: true,
+            copy_of: None,
+        }
     }
 
     /// The version of the engine's graph that this is a copy of. `None`: it is not a copy.
@@ -480,9 +490,10 @@ impl Graph {
         let (mut graph, ids) = self.planned(&order)?;
         let id = |number: u32| ids[number as usize].unwrap_or(NodeId(number));
         graph.set_outputs(outputs.into_iter().map(id).collect()).map_err(Failure::bad_input)?;
-        let Graph { nodes: drafts, outputs, feedback, rising, .. } = self;
+        let Graph { nodes: drafts, outputs, feedback, feedback_frames, rising, .. } = self;
         let kept = drafts.into_iter().map(|draft| draft.map(|draft| draft.facts)).collect();
-        Ok(LaidOut { graph, nodes, played: Played { nodes: kept, outputs, feedback, rising, ids } })
+        let played = Played { nodes: kept, outputs, feedback, feedback_frames, rising, ids };
+        Ok(LaidOut { graph, nodes, played })
     }
 
     /// The engine's graph with its nodes in this order, and the id of each by the host's number. Outputs are not set.
@@ -508,6 +519,7 @@ impl Graph {
         for Feedback { edge, to } in &self.feedback {
             graph.feed_back(with_id(edge, &ids), id(*to)).map_err(Failure::bad_input)?;
         }
+        graph.set_feedback_frames(self.feedback_frames).map_err(Failure::bad_input)?;
         Ok((graph, ids))
     }
 

@@ -95,7 +95,7 @@ pub unsafe extern "C" fn hocket_graph_connect(
 }
 
 /// Adds an edge that brings what `from` put out one largest block (`settings.frames`) ago, whatever the lengths of the
-/// blocks. So it may close a cycle, and a node may feed itself. Delay compensation does not count it.
+/// blocks; or longer ago, see `hocket_graph_set_feedback_frames`. So it may close a cycle, and a node may feed itself. Delay compensation does not count it.
 ///
 /// Thread: control. Cost: allocates.
 ///
@@ -112,6 +112,30 @@ pub unsafe extern "C" fn hocket_graph_feed_back(
         done(error, || {
             let edge = seen(edge, "edge")?;
             building(graph)?.feed_back(edge.read()?, edge.to)
+        })
+    }
+}
+
+/// Has all feedback arrive at least so many frames later; 0, the default, is one largest block. With the longest block that
+/// the sound is ever computed in, it sounds alike with all shorter ones. If a changed graph has another number, feedback
+/// begins anew.
+///
+/// Thread: control. Errors: a graph that an engine plays; a number above 4194304.
+///
+/// # Safety
+/// P, H, G.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_graph_set_feedback_frames(
+    graph: *mut Graph,
+    frames: u32,
+    error: *mut *mut Error,
+) -> Status {
+    // SAFETY: P, H, G.
+    unsafe {
+        done(error, || {
+            PlanGraph::default().set_feedback_frames(frames).map_err(Failure::bad_input)?;
+            building(graph)?.feedback_frames = frames;
+            Ok(())
         })
     }
 }

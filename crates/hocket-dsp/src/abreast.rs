@@ -244,7 +244,7 @@ pub(crate) mod avx2 {
 
     #[target_feature(enable = "avx2")]
     #[inline]
-    fn turned([mut a, mut b, mut c, mut d]: [__m128; GROUP]) -> [__m128; GROUP] {
+    pub(crate) fn turned([mut a, mut b, mut c, mut d]: [__m128; GROUP]) -> [__m128; GROUP] {
         _MM_TRANSPOSE4_PS(&mut a, &mut b, &mut c, &mut d);
         [a, b, c, d]
     }

@@ -27,7 +27,7 @@ const fn fits<T>() -> bool {
 /// A loop with this inside is not taken for a fill or a copy as a whole. Emits no instruction, and orders
 /// nothing between threads.
 #[inline(always)]
-fn keep_apart() {
+pub(crate) fn keep_apart() {
     compiler_fence(Ordering::SeqCst);
 }
 

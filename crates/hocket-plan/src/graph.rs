@@ -98,7 +98,8 @@ impl Edge {
 /// An edge that brings what a node put out some blocks ago, so that it may close a cycle.
 ///
 /// The delay is the engine's largest block: what a block of that length puts out arrives with the next block. It is the same
-/// for every length of the blocks.
+/// for every length of the blocks. [`Graph::set_feedback_frames`] makes it longer, so that it is the same for every largest
+/// block up to that length, too.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Feedback {
     /// The edge: the node that is read, how loud, which channels, at which port.
@@ -143,6 +144,8 @@ pub struct Graph {
     /// Empty: the last node.
     outputs: Vec<NodeId>,
     feedback: Vec<Feedback>,
+    /// 0: as long as the largest block.
+    feedback_frames: u32,
 }
 
 /// Why a graph cannot be built.
@@ -313,6 +316,14 @@ pub enum GraphError {
         /// By how much.
         frames: u32,
     },
+    /// Feedback would arrive so late that it would take more memory than a mistake should.
+    #[error(
+        "feedback would arrive {frames} frames later; at most {max} are possible", max = Graph::MAX_DELAY
+    )]
+    FeedbackTooLate {
+        /// By how much.
+        frames: u32,
+    },
     /// Delay compensation of all edges together would take more memory than a mistake should.
     #[error(
         "the delay lines of the graph would hold {} MiB ({samples} samples); at most {} MiB are possible: use nodes \
@@ -420,6 +431,25 @@ impl Graph {
         ports::spans(&edge, node(edge.from)?, node(reader)?)?;
         self.feedback.push(Feedback { edge, reader });
         Ok(())
+    }
+
+    /// Has all feedback arrive at least so many frames later; 0, the default, is the shortest delay possible: one largest block.
+    /// With the longest block that the sound is ever computed in, it sounds alike in all shorter ones. If another graph with
+    /// another number follows while the engine plays, feedback begins anew.
+    ///
+    /// # Errors
+    /// [`GraphError::FeedbackTooLate`] past [`Graph::MAX_DELAY`].
+    pub fn set_feedback_frames(&mut self, frames: u32) -> Result<(), GraphError> {
+        if frames > Self::MAX_DELAY {
+            return Err(GraphError::FeedbackTooLate { frames });
+        }
+        self.feedback_frames = frames;
+        Ok(())
+    }
+
+    /// See [`Graph::set_feedback_frames`].
+    pub fn feedback_frames(&self) -> u32 {
+        self.feedback_frames
     }
 
     /// The names on the cycle that an edge from `from` to `reader` closes, the reader at both ends; empty if there is none.

@@ -26,6 +26,8 @@ pub struct Session {
     pub sample_rate_hz: u32,
     /// How much of the session an offline render writes; `None`: up to the end of the last clip.
     pub length_s: Option<f64>,
+    /// How late sends that feed back arrive; `None`: one largest block of the engine, however long that is.
+    pub feedback_s: Option<f64>,
     /// The audio files, each once, even if many clips play it.
     pub media: Vec<Media>,
     /// The tracks, in file order.
@@ -57,6 +59,7 @@ impl Default for Session {
             name: String::new(),
             sample_rate_hz: 48_000,
             length_s: None,
+            feedback_s: None,
             media: Vec::new(),
             tracks: Vec::new(),
             groups: Vec::new(),
@@ -303,6 +306,11 @@ pub enum Destination {
 }
 
 impl Session {
+    /// [`Session::feedback_s`] in frames of an engine; 0 where the session does not say.
+    pub fn feedback_frames(&self, rate_hz: u32) -> u32 {
+        self.feedback_s.map_or(0, |late| (late * f64::from(rate_hz)).round() as u32)
+    }
+
     /// All strips in the order tracks, groups, returns, master.
     pub fn strip_ids(&self) -> Vec<StripId> {
         let tracks = (0..self.tracks.len()).map(StripId::Track);

@@ -158,6 +158,12 @@ pub(crate) const SESSION_LENGTH: Key = length(
     "to the end of the last clip",
     "How much of the session an offline render writes.",
 );
+pub(crate) const FEEDBACK_LENGTH: Key = key(
+    "feedback_s",
+    Value::Number { min: 0.0, max: 10.0, above_min: true },
+    "one block of the engine's largest length",
+    "How late sends with `feedback` arrive: alike in `play` and `render`, as long as no block is longer.",
+);
 pub(crate) const RESAMPLE: Key = key(
     "resample",
     Value::Flag,
@@ -477,7 +483,7 @@ pub(crate) static ROOT: Table = Table {
 pub(crate) static SESSION_TABLE: Table = Table {
     header: "[session]",
     summary: "About the session as a whole.",
-    keys: &[VERSION, SESSION_NAME, SAMPLE_RATE, SESSION_LENGTH, RESAMPLE],
+    keys: &[VERSION, SESSION_NAME, SAMPLE_RATE, SESSION_LENGTH, FEEDBACK_LENGTH, RESAMPLE],
 };
 pub(crate) static TRACK_TABLE: Table = Table {
     header: "[[track]]",

@@ -131,6 +131,7 @@ fn built<'a>(
         name: facts.name,
         sample_rate_hz: facts.media.sample_rate_hz,
         length_s: facts.length_s,
+        feedback_s: facts.feedback_s,
         tracks: builder.tracks(tracks),
         groups: builder.groups(groups),
         returns: builder.returns(returns),
@@ -179,12 +180,14 @@ fn report_syntax(mistakes: &Mistakes<'_>, errors: &[toml::de::Error]) {
 struct Facts {
     name: String,
     length_s: Option<f64>,
+    feedback_s: Option<f64>,
     media: MediaUse,
 }
 
 fn facts(mistakes: &Mistakes<'_>, root: &Fields<'_>) -> Facts {
     let media = MediaUse { sample_rate_hz: 48_000, resample: true };
-    let mut facts = Facts { name: mistakes.source().stem(), length_s: None, media };
+    let mut facts =
+        Facts { name: mistakes.source().stem(), length_s: None, feedback_s: None, media };
     let Some(fields) = root.table(&schema::SESSION, &schema::SESSION_TABLE) else {
         return facts;
     };
@@ -194,6 +197,7 @@ fn facts(mistakes: &Mistakes<'_>, root: &Fields<'_>) -> Facts {
     // All formats are read in the same way: each only adds keys. What counts is that it is one.
     let _ = fields.whole(&schema::VERSION);
     facts.length_s = fields.number(&schema::SESSION_LENGTH).map(|length| length.value);
+    facts.feedback_s = fields.number(&schema::FEEDBACK_LENGTH).map(|late| late.value);
     facts.media.resample = fields.flag(&schema::RESAMPLE, true);
     if let Some(rate) = fields.whole(&schema::SAMPLE_RATE) {
         facts.media.sample_rate_hz = u32::try_from(rate.value).unwrap_or(48_000);

@@ -143,13 +143,16 @@ impl Writer<'_> {
     }
 
     fn about(&mut self) -> Written {
-        let Session { name, sample_rate_hz, length_s, media, .. } = self.session;
+        let Session { name, sample_rate_hz, length_s, feedback_s, media, .. } = self.session;
         self.out.push_str("[session]\n");
         self.value("format", FORMAT);
         self.text("name", name);
         self.value("sample_rate_hz", sample_rate_hz);
         if let Some(length_s) = length_s {
             self.value("length_s", number(*length_s));
+        }
+        if let Some(feedback_s) = feedback_s {
+            self.value("feedback_s", number(*feedback_s));
         }
         let resample = media.first().is_none_or(|media| media.resample);
         if media.iter().any(|media| media.resample != resample) {

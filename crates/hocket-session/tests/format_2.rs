@@ -266,6 +266,10 @@ fn only_feedback_closes_a_cycle() {
     assert!(
         session.returns[1].strip.sends[0].feedback && !session.returns[0].strip.sends[0].feedback
     );
+    assert_eq!(session.feedback_s, None);
+    let late = |value: &str| format!("[session]\nformat = 2\nfeedback_s = {value}\n{}", with(""));
+    assert_eq!(loaded(&late("0.0213")).session.feedback_frames(48_000), 1022);
+    check(&late("0"), &[(3, "feedback_s = 0 is out of range", "10")]);
     // A side chain is heard in the same block.
     let key = with(
         "output = \"g\"\n[[track.effect]]\nkind = \"compressor\"\nkey = \"g\"\n[[group]]\nname = \"g\"\n",

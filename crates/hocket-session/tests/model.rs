@@ -178,6 +178,7 @@ fn every_key_lands_in_the_model() {
         name: "Full".to_owned(),
         sample_rate_hz: 44_100,
         length_s: Some(12.5),
+        feedback_s: None,
         media: vec![media("audio/a.wav"), media("audio/b.wav")],
         tracks: [drums()].into_iter().chain((1..=8).map(voice)).collect(),
         groups: groups(),

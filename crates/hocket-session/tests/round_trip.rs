@@ -307,11 +307,12 @@ fn sessions() -> impl Strategy<Value = Session> {
     let clips = (prop::collection::vec(clip(2), 0..3), prop::collection::vec(notes(), 0..3));
     let track = (strip(), clips, prop::option::of(any::<Index>()));
     let strips = || prop::collection::vec(strip(), 0..4);
-    let about = (word(), 8_000u32..=384_000, prop::option::of(1e-3..1e6f64), time());
+    let lengths = (prop::option::of(1e-3..1e6f64), prop::option::of(1e-4..10.0f64));
+    let about = (word(), 8_000u32..=384_000, lengths, time());
     let parts = (prop::collection::vec(track, 1..5), strips(), strips(), strip());
     (about, parts, inputs, wires()).prop_map(
         |(
-            (name, sample_rate_hz, length_s, time),
+            (name, sample_rate_hz, (length_s, feedback_s), time),
             (tracks, groups, returns, master),
             inputs,
             wires,
@@ -320,7 +321,8 @@ fn sessions() -> impl Strategy<Value = Session> {
                 name: format!("{sort} {name} {number}"),
                 ..strip
             };
-            let mut session = Session { sample_rate_hz, length_s, time, ..Session::default() };
+            let mut session =
+                Session { sample_rate_hz, length_s, feedback_s, time, ..Session::default() };
             for (number, (channels, events)) in inputs.into_iter().enumerate() {
                 let (name, latency_frames) = (format!("in {number}"), 300 * number as u32);
                 session.inputs.push(Input { name, channels, events, latency_frames });

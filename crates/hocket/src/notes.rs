@@ -49,6 +49,29 @@ pub(crate) fn serial_workers(workers: Option<usize>, schedules: &[ScheduleArg]) 
     }
 }
 
+/// The length of blocks is part of the sound where a session feeds back.
+pub(crate) fn feedback(session: &Session, frames: u32, rate_hz: u32) {
+    let ids = session.strip_ids();
+    if !ids.iter().any(|id| session.strip(*id).sends.iter().any(|send| send.feedback)) {
+        return;
+    }
+    let ms = |frames: u32| f64::from(frames) * 1e3 / f64::from(rate_hz);
+    match session.feedback_frames(rate_hz) {
+        0 => warn(format_args!(
+            "sends that feed back arrive one block later: {frames} frames, {:.1} ms; feedback_s in [session] makes \
+             that alike for all block lengths",
+            ms(frames)
+        )),
+        wanted if wanted < frames => warn(format_args!(
+            "sends that feed back arrive {:.1} ms later and not {:.1}: a block has {frames} frames; choose --frames \
+             {wanted} or less",
+            ms(frames),
+            ms(wanted)
+        )),
+        _ => {}
+    }
+}
+
 /// What measures runs a session again and again, and takes never replace a file: it records none.
 pub(crate) fn takes_left_out(file: &Path, session: &Session, what: &str) {
     let takes = match session.takes.iter().filter(|take| take.armed).count() {

@@ -125,6 +125,7 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     }
     check_files(args, &opened, &wanted)?;
     crate::bench::check_block(frames, opened.rate_hz())?;
+    crate::notes::feedback(opened.session(), frames, opened.rate_hz());
     crate::notes::serial_workers(args.workers, &[args.schedule]);
     let mut parts = Parts::default();
     let stop = crate::interrupt::flag()?;

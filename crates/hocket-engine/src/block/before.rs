@@ -47,9 +47,9 @@ impl PortsOf {
 }
 
 impl<F: Fn(NodeId) -> Option<NodeId>> Before<'_, F> {
-    /// How long a new edge brings silence, in frames. A port may hold what it got for others: one largest block.
-    pub(super) fn silent_frames(&self, line: &DelayLine, frames: usize) -> u64 {
-        let port = if line.feeds_back { frames as u64 } else { 0 };
+    /// How long a new edge brings silence, in frames. A port may hold what it got for others; `late`: how long feedback waits.
+    pub(super) fn silent_frames(&self, line: &DelayLine, late: usize) -> u64 {
+        let port = if line.feeds_back { late as u64 } else { 0 };
         u64::from(self.silent[line.from.index()]) + port
     }
 }

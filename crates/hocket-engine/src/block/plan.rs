@@ -106,6 +106,8 @@ impl Cells {
         nodes: Vec<Option<Arc<NodeCell>>>,
         frames: usize,
     ) -> (Cells, Vec<Option<Set>>) {
+        let late = units.ports().iter().map(|port| port.feedback_frames() as usize);
+        let late = late.fold(frames, usize::max);
         let key = |line: &DelayLine| ((line.reader, line.edge), line.part);
         let old = before.units.lines().iter().zip(&self.lines);
         let old: HashMap<_, _> =
@@ -128,7 +130,7 @@ impl Cells {
                     // What a new edge brings is late from its first frame on.
                     let delay = if edge.is_some() { 0 } else { now.delay };
                     let was = LineSetting { delay, gain_lin: line.gain_before };
-                    let wait = if edge.is_some() { 0 } else { before.silent_frames(line, frames) };
+                    let wait = if edge.is_some() { 0 } else { before.silent_frames(line, late) };
                     let now = (now, line.curve);
                     (Arc::new(DelayCell::joining(rows, was, now, wait, frames)), None)
                 }
@@ -152,9 +154,10 @@ impl Cells {
         let is_same = |old: &Port| match (*old, *port) {
             // Its cell has room for any width, so that what the host wrote is not lost.
             (Port::Input { number: old, .. }, Port::Input { number, .. }) => old == number,
-            (Port::Feedback { from: old, rows: was }, Port::Feedback { from, rows }) => {
-                (before.same)(from) == Some(old) && rows == was
-            }
+            (
+                Port::Feedback { from: old, rows: was, frames: were },
+                Port::Feedback { from, rows, frames },
+            ) => (before.same)(from) == Some(old) && (rows, frames) == (was, were),
             _ => false,
         };
         let is_same = |old: &Port| is_same(old) && !before.ends.contains(old);
@@ -171,7 +174,9 @@ impl Cells {
 fn new_port(port: &Port, frames: usize) -> PortCell {
     match *port {
         Port::Input { .. } => PortCell::input(Ports::MOST, frames),
-        Port::Feedback { rows, .. } => PortCell::feedback(rows, frames),
+        Port::Feedback { rows, frames: least, .. } => {
+            PortCell::feedback(rows, least as usize, frames)
+        }
     }
 }
 

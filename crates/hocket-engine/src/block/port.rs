@@ -28,7 +28,7 @@ pub(crate) struct PortState {
     rows: Rows,
     /// For feedback.
     ring: Ring,
-    /// The longest block: what feedback waits.
+    /// What feedback waits: the longest block, or longer.
     delay: usize,
     /// How many rows may hold something else than silence.
     written: u16,
@@ -41,19 +41,20 @@ pub(crate) struct PortState {
 impl PortCell {
     /// Thread: control; allocates. `block`: the most frames of a block.
     pub(crate) fn input(rows: u16, block: usize) -> PortCell {
-        PortCell::with_ring(rows, Ring::new(0, 0, block), block)
+        PortCell::with_ring(rows, Ring::new(0, 0, block), 0, block)
     }
 
-    /// Thread: control; allocates. `block`: the most frames of a block.
-    pub(crate) fn feedback(rows: u16, block: usize) -> PortCell {
+    /// Thread: control; allocates. `frames`: how long to wait at least. `block`: the most frames of a block.
+    pub(crate) fn feedback(rows: u16, frames: usize, block: usize) -> PortCell {
         // What feeds back waits for the longest block, so a block never needs what it puts out itself.
-        PortCell::with_ring(rows, Ring::new(rows, block, block), block)
+        let delay = frames.max(block);
+        PortCell::with_ring(rows, Ring::new(rows, delay, block), delay, block)
     }
 
-    fn with_ring(rows: u16, ring: Ring, block: usize) -> PortCell {
+    fn with_ring(rows: u16, ring: Ring, delay: usize, block: usize) -> PortCell {
         let rows = Rows::new(rows, block);
         let (written, inherited, later) = (0, false, None);
-        let state = PortState { rows, ring, delay: block, written, inherited, later };
+        let state = PortState { rows, ring, delay, written, inherited, later };
         PortCell { state: UnsafeCell::new(state), block, before: None }
     }
 
@@ -121,7 +122,7 @@ impl PortState {
         self.rows.clear(0..written, room);
     }
 
-    /// Before a block: what was put out one longest block ago.
+    /// Before a block: what was put out so long ago as feedback waits.
     pub(super) fn arrive(&mut self, frames: usize) {
         let mut rows = self.rows.all_mut(frames);
         for row in 0..rows.len() {
@@ -151,7 +152,8 @@ impl PortState {
         }
     }
 
-    /// Goes on where a port for shorter blocks is. Feedback becomes later by the difference.
+    /// Goes on where a port for shorter blocks is. Feedback becomes later by the difference, if it waited for no longer than
+    /// the longest block.
     fn inherit(&mut self, before: &mut PortState) {
         self.inherited = true;
         self.written = before.written;
@@ -162,7 +164,7 @@ impl PortState {
         }
         if self.ring.has_rows() {
             self.ring.go_on_later(&before.ring, before.delay, self.delay);
-            self.later = Some(0);
+            self.later = (self.delay > before.delay).then_some(0);
         }
     }
 
@@ -189,7 +191,7 @@ mod tests {
 
     #[test]
     fn feedback_comes_one_longest_block_later_and_an_input_is_heard_once() {
-        let port = PortCell::feedback(1, 16);
+        let port = PortCell::feedback(1, 0, 16);
         let (mut heard, mut next) = (Vec::new(), 1.0);
         for frames in [16, 5, 11, 16, 1, 15, 9, 16] {
             // SAFETY: this is the only thread and the only reference.

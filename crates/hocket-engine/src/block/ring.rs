@@ -91,8 +91,10 @@ impl Ring {
         for row in 0..self.rows as usize {
             let (held, silent) = self.row_mut(row)[..to].split_at_mut(from);
             shorter.pull(row, from, held);
-            fade_out(held);
-            mix::clear(silent);
+            if from < to {
+                fade_out(held);
+                mix::clear(silent);
+            }
         }
         self.written = to as u64;
         self.next = if to < self.frames() { to as u32 } else { 0 };

@@ -377,7 +377,9 @@ pub(super) fn graph_of(
     effects: &Effects,
     rate_hz: u32,
 ) -> Result<Graph, hocket_plan::GraphError> {
-    session_graph(session, &effects.at(rate_hz))
+    let mut graph = session_graph(session, &effects.at(rate_hz))?;
+    graph.set_feedback_frames(session.feedback_frames(rate_hz))?;
+    Ok(graph)
 }
 
 impl Names {

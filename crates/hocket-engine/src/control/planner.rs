@@ -293,7 +293,7 @@ impl Planner {
         kind: ScheduleKind,
     ) -> UnitGraph {
         let folded = units.clone().priced(prices).fold(FOLD_BELOW_NS);
-        let size = PartSize { cost: FOLD_BELOW_NS, ..PartSize::UNPRICED };
+        let size = PartSize { cost: FOLD_BELOW_NS, ..PartSize::unpriced(self.frames as u32) };
         cut_for(kind, self.team.workers(), folded, prices, size)
     }
 

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
 use hocket_dsp::{Bypass, Fader, Processor, level::db_to_lin};
-use hocket_plan::graph::{GraphError, audible, session_graph};
+use hocket_plan::graph::{GraphError, audible};
 use hocket_plan::session::{EffectAt, EventsOf, LaneTarget, SendAt, Session, SongTime, StripId};
 use hocket_plan::{
     Effect, EffectCatalogue, Fusing, Graph, Node, NodeId, NodeKind, Ports, UnitGraph,
@@ -12,6 +12,7 @@ use hocket_plan::{
 use hocket_time::{LaneError, LoopError, TempoError};
 
 use super::automation::LaneChange;
+use super::editor::graph_of;
 use super::media::MediaPool;
 use crate::block::clip_player::ClipPlayer;
 use crate::block::clip_times::last_end;
@@ -134,7 +135,7 @@ pub fn prepare_session(
     rate_hz: u32,
     fusing: Fusing,
 ) -> Result<Prepared, PrepareError> {
-    let graph = session_graph(session, &media.effects().at(rate_hz))?;
+    let graph = graph_of(session, media.effects(), rate_hz)?;
     let workshop = Workshop::new(session, media, rate_hz);
     let processors: Result<_, _> =
         graph.nodes().iter().map(|node| workshop.processor(node.kind)).collect();

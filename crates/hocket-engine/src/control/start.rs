@@ -116,7 +116,8 @@ impl Engine {
         };
         let team = seating.team();
         let units = prepared.units.clone();
-        let units = cut_for(kind, team.workers(), units, &Prices::new(), PartSize::UNPRICED);
+        let size = PartSize::unpriced(settings.frames);
+        let units = cut_for(kind, team.workers(), units, &Prices::new(), size);
         let workers = if kind == ScheduleKind::Serial { 1 } else { team.workers() };
         let units = match settings.couples.are_made() {
             true => units.couple(&|node| abreast_key(&prepared, node), workers),

@@ -30,7 +30,7 @@
 //! 5. **A delay line that has nothing left to do** computes what an edge without a line does, and a line that is made
 //!    anew begins as the one that was there would go on (`block/delay.rs`).
 //! 6. **Ports** (feedback, engine inputs) may live longer than what is heard of them. So what is new to a port hears
-//!    nothing of what the port held before: an edge from feedback is silent for one largest block, and an engine input
+//!    nothing of what the port held before: an edge from feedback is silent for as long as feedback waits, and an engine input
 //!    that the graph before did not have begins with an empty port.
 //!
 //! Changes of gains and delays are applied in the order of the edits, each at its block, even where several plans take

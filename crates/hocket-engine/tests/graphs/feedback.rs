@@ -2,7 +2,7 @@
 
 use hocket_engine::{
     Block, Edge, Engine, Graph, GraphEditor, Node, NodeId, NodeKind, NodeSource, Processor,
-    ScheduleKind,
+    ScheduleKind, Settings,
 };
 
 use super::{FRAMES, seating, settings};
@@ -92,4 +92,47 @@ fn feedback_edges_that_come_go_or_change_their_gain_fade() {
     // At once, for comparison.
     editor.replace_at_once(&graph(true, Some(0.5)), kept(&[0, 1, 2])).unwrap();
     assert_eq!(steps(&play(&mut engine, 2)), 0.5);
+}
+
+#[test]
+fn feedback_that_waits_longer_than_blocks_sounds_alike_with_all_of_them() {
+    let heard = |frames: u32, grown: Option<u32>| {
+        let mut graph = graph(true, Some(-0.75));
+        graph.set_feedback_frames(96).unwrap();
+        let processors = vec![Some(Box::new(Ramp(0.0)) as _), None, None];
+        let settings = Settings { frames, ..settings(ScheduleKind::Dataflow) };
+        let (mut engine, editor) =
+            GraphEditor::start(&graph, processors, settings, seating(2)).unwrap();
+        let mut heard = Vec::new();
+        while heard.len() < 960 {
+            if heard.len() >= 480 {
+                grown.iter().for_each(|frames| _ = editor.control().set_largest_block(*frames));
+            }
+            let frames = engine.largest_block().min(96) as usize;
+            assert_eq!(engine.process(frames).frames, frames);
+            heard.extend(engine.output(frames).left.iter().map(|sample| sample.to_bits()));
+        }
+        heard.truncate(960);
+        heard
+    };
+    let once = heard(96, None);
+    assert_ne!(once[95], once[96], "it is heard");
+    for (frames, grown) in [(16, None), (32, Some(96)), (16, Some(48)), (96, Some(96))] {
+        assert_eq!(heard(frames, grown), once, "{frames} {grown:?}");
+    }
+    assert!(Graph::default().set_feedback_frames(Graph::MAX_DELAY + 1).is_err());
+}
+
+/// Another value in each frame.
+struct Ramp(f32);
+
+impl Processor for Ramp {
+    fn process(&mut self, block: &mut Block<'_>) {
+        for sample in block.main.left.iter_mut() {
+            *sample = self.0;
+            self.0 += 1.0;
+        }
+    }
+
+    fn reset(&mut self) {}
 }

@@ -20,10 +20,18 @@ pub struct PartSize {
     pub cost: f64,
 }
 
+/// Inputs of a part in blocks of 64 frames or fewer.
+const MOST_INPUTS: u32 = 32;
+/// In the longest blocks: a part also writes a bus and reads it again.
+const FEWEST_INPUTS: u32 = 4;
+
 impl PartSize {
-    /// For units without measured costs. 32 buses of 64 frames take 1 to 3 us to sum, which is several times what a
-    /// hand-over takes, and short beside what hundreds of units take.
-    pub const UNPRICED: PartSize = PartSize { inputs: 32, cost: 0.0 };
+    /// For units without measured costs. 32 buses of 64 frames take 1 to 3 µs to sum, which is several times what a
+    /// hand-over takes, and short beside what hundreds of units take. In longer blocks, fewer buses take as long.
+    pub fn unpriced(frames: u32) -> PartSize {
+        let inputs = (MOST_INPUTS * 64 / frames.max(1)).clamp(FEWEST_INPUTS, MOST_INPUTS);
+        PartSize { inputs: inputs as usize, cost: 0.0 }
+    }
 }
 
 /// Operations per frame that one more input takes: a multiplication and an addition, two rows.

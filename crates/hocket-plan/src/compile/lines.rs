@@ -93,13 +93,25 @@ pub enum Port {
         /// Channels.
         rows: u16,
     },
-    /// What the main and extra channels of a node were, one largest block ago.
+    /// What the main and extra channels of a node were, one largest block ago or longer.
     Feedback {
         /// The node.
         from: NodeId,
         /// The rows of its bus.
         rows: u16,
+        /// How long ago at least, see [`Graph::set_feedback_frames`].
+        frames: u32,
     },
+}
+
+impl Port {
+    /// How late feedback is at least; 0 for an input.
+    pub fn feedback_frames(&self) -> u32 {
+        match *self {
+            Port::Input { .. } => 0,
+            Port::Feedback { frames, .. } => frames,
+        }
+    }
 }
 
 /// See [`super::UnitGraph::wiring`]. Indexed by node, if not said otherwise.
@@ -251,7 +263,8 @@ impl Wiring {
             let index = places[reader.index()];
             places[reader.index()] += 1;
             let rows = graph.nodes()[from.index()].ports.rows();
-            let port = From::Port(self.port(Port::Feedback { from, rows }));
+            let frames = graph.feedback_frames();
+            let port = From::Port(self.port(Port::Feedback { from, rows, frames }));
             for (part, span) in graph.spans(&back.edge, reader).into_iter().enumerate() {
                 let line = fades.get(&(reader, index)).map(|fade| {
                     self.lines.push(DelayLine {

@@ -147,11 +147,12 @@ impl<'a> Builder<'a> {
 
     /// What all hosts have alike.
     fn common(&self, host: usize) -> Session {
-        let Session { name, sample_rate_hz, length_s, time, .. } = self.session;
+        let Session { name, sample_rate_hz, length_s, feedback_s, time, .. } = self.session;
         Session {
             name: format!("{name}, host {host}"),
             sample_rate_hz: *sample_rate_hz,
             length_s: *length_s,
+            feedback_s: *feedback_s,
             time: time.clone(),
             ..Session::default()
         }

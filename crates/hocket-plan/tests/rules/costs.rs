@@ -259,7 +259,7 @@ fn voices(count: usize) -> UnitGraph {
 #[test]
 fn a_wide_sum_in_parts_runs_beside_what_it_sums() {
     let whole = voices(600);
-    let cut = whole.clone().cut_sums(&Prices::new(), PartSize::UNPRICED);
+    let cut = whole.clone().cut_sums(&Prices::new(), PartSize::unpriced(64));
     assert_eq!(
         cut.units().len(),
         601 + 17,
@@ -283,9 +283,17 @@ fn a_wide_sum_in_parts_runs_beside_what_it_sums() {
 }
 
 #[test]
+fn parts_of_a_sum_have_fewer_inputs_in_longer_blocks() {
+    let inputs = |frames| PartSize::unpriced(frames).inputs;
+    assert_eq!([1, 64, 128, 512, 1024, 100_000].map(inputs), [32, 32, 16, 4, 4, 4]);
+    let cut = voices(16).cut_sums(&Prices::new(), PartSize::unpriced(1024));
+    assert_eq!(cut.units().iter().filter(|unit| unit.is_part()).count(), 3);
+}
+
+#[test]
 fn a_sum_costs_what_its_parts_were_measured_to_cost() {
     let whole = voices(100);
-    let cut = whole.clone().cut_sums(&Prices::new(), PartSize::UNPRICED);
+    let cut = whole.clone().cut_sums(&Prices::new(), PartSize::unpriced(64));
     let measured: Vec<f64> =
         cut.units().iter().map(|unit| 10.0 * unit.inputs.len() as f64 + 5.0).collect();
     let mut prices = Prices::new();
@@ -297,14 +305,14 @@ fn a_sum_costs_what_its_parts_were_measured_to_cost() {
     assert_eq!(prices.get(NodeId(0)), Some(5.0));
     assert!((prices.total() - measured.iter().sum::<f64>()).abs() < 1e-6);
     // Parts that would cost less than is asked for are not made.
-    let size = PartSize { cost: 400.0, ..PartSize::UNPRICED };
+    let size = PartSize { cost: 400.0, ..PartSize::unpriced(64) };
     let again = whole.clone().priced(&prices).cut_sums(&prices, size);
     assert_eq!(
         again.units().iter().filter(|unit| unit.is_part()).count(),
         1,
         "39 inputs at least, so 50 each"
     );
-    let size = PartSize { cost: 600.0, ..PartSize::UNPRICED };
+    let size = PartSize { cost: 600.0, ..PartSize::unpriced(64) };
     assert_eq!(whole.clone().priced(&prices).cut_sums(&prices, size), whole.priced(&prices));
 }
 

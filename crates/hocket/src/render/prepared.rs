@@ -79,6 +79,7 @@ impl Prepared {
             size::question(args, region, opened.rate_hz(), stems.paths().count() as u64)?;
         }
         crate::bench::check_block(args.frames, opened.rate_hz())?;
+        crate::notes::feedback(opened.session(), args.frames, opened.rate_hz());
         format
             .check(&args.output, opened.rate_hz(), args.format.into())
             .map_err(Failure::bad_input)?;

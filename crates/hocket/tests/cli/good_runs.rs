@@ -3,7 +3,7 @@
 use hocket_engine::Misses;
 use hocket_lab::record::{BenchRecord, Round};
 
-use crate::support::{check_refused, example, one_track, root, run};
+use crate::support::{check_refused, example, one_track, root, run, session};
 
 #[test]
 fn help_names_every_command_and_the_exit_codes() {
@@ -45,6 +45,32 @@ fn renders_are_the_same_bytes_for_every_schedule_policy_wait_and_block_length() 
         assert!(bytes.len() > 150_000, "{} bytes", bytes.len());
         assert_eq!(first.get_or_insert_with(|| bytes.clone()), &bytes, "{more:?}");
     }
+}
+
+#[test]
+fn feedback_sounds_alike_in_blocks_of_all_lengths_up_to_its_own() {
+    let (folder, file) = session(
+        "[session]\nformat = 2\nsample_rate_hz = 44100\nlength_s = 0.5\n\
+         [[track]]\nname = \"a\"\nclip = [{ file = \"loop.flac\" }]\n[[track.send]]\nto = \"x\"\n\
+         [[return]]\nname = \"x\"\n[[return.send]]\nto = \"y\"\ngain_db = -6\n\
+         [[return]]\nname = \"y\"\n[[return.send]]\nto = \"x\"\nfeedback = true\ngain_db = -6\n",
+    );
+    let out = folder.path().join("out.wav");
+    let render = |frames: &str| {
+        let ran = run(&["render", &file, "-o", out.to_str().unwrap(), "--frames", frames]);
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        (std::fs::read(&out).unwrap(), ran.err)
+    };
+    let (short, told) = render("64");
+    assert!(told.contains("64 frames, 1.5 ms") && told.contains("feedback_s"), "{told}");
+    assert_ne!(short, render("441").0, "one block later");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("length_s", "feedback_s = 0.01\nlength_s")).unwrap();
+    let (short, told) = render("64");
+    assert!(!told.contains("feed back"), "{told}");
+    assert!(short == render("441").0 && short == render("100").0);
+    let told = render("1024").1;
+    assert!(told.contains("23.2 ms later and not 10.0") && told.contains("441"), "{told}");
 }
 
 #[test]

@@ -37,10 +37,10 @@ impl Eq {
         match still_alike(&pair) {
             None => run_apart(pair, rows),
             Some(0) => {}
-            Some(1) => avx2::still::<1>(pair, rows, 0),
-            Some(2) => avx2::still::<2>(pair, rows, 0),
-            Some(3) => avx2::still::<3>(pair, rows, 0),
-            Some(_) => avx2::still::<BANDS>(pair, rows, 0),
+            Some(1) => still::<1>(pair, rows),
+            Some(2) => still::<2>(pair, rows),
+            Some(3) => still::<3>(pair, rows),
+            Some(_) => avx2::still(pair, rows, 0),
         }
     }
 
@@ -65,7 +65,7 @@ impl Eq {
             let rows = [block.main.part(at, end), beside.main.part(at, end)];
             let pair = [one.effect_mut(), other.effect_mut()];
             match is_long {
-                true => avx2::still::<BANDS>(pair, rows, phase),
+                true => avx2::still(pair, rows, phase),
                 false => Eq::run_abreast_avx2(pair, rows),
             }
             one.pass(end - at);
@@ -152,63 +152,226 @@ fn step(c: &[[f64; ROWS]; 5], [first, second]: &mut [[f64; ROWS]; 2], y: &mut [f
 /// side there, and shuffles in every frame. That is as slow as no vectors at all. No instruction here multiplies and adds in
 /// one step.
 ///
-/// Each band is a frame behind the one before it, so they do not wait for each other: turn `n` begins frame `n` of the segment
-/// and ends frame `n - (N - 1)`. Four turns at a time read four frames of each row as one register and turn them.
+/// # A wave
+/// Each band is a frame behind the one before it, so they do not wait for each other: in turn `n` band `k` has frame `n - k`.
+/// What they carry from turn to turn fills eleven of the sixteen registers, and a turn needs most of the others. So
+/// coefficients are read anew in each turn, and frames come from a small buffer and go back to it. Both are in cells: the
+/// compiler must assume that a frame that goes back changes a coefficient. Otherwise it keeps coefficients in registers, what is
+/// carried goes through memory, and a turn takes twice as long.
+///
+/// # Pieces
+/// A piece is what lies between two control points. Each band flushes before its own frame there, so in the first four turns
+/// of a piece. Fewer than four frames before the first control point or after the last one go frame by frame.
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
     use std::arch::x86_64::{
-        __m256d, _CMP_LT_OQ, _mm_setr_ps, _mm256_add_pd, _mm256_and_pd, _mm256_andnot_pd,
-        _mm256_cmp_pd, _mm256_cvtps_pd, _mm256_mul_pd, _mm256_set1_pd, _mm256_setr_pd,
-        _mm256_setzero_pd, _mm256_sub_pd,
+        __m128, __m256d, _CMP_LT_OQ, _mm_setr_ps, _mm_setzero_ps, _mm256_add_pd, _mm256_and_pd,
+        _mm256_andnot_pd, _mm256_cmp_pd, _mm256_cvtps_pd, _mm256_mul_pd, _mm256_set1_pd,
+        _mm256_setr_pd, _mm256_setzero_pd, _mm256_sub_pd,
     };
+    use std::cell::Cell;
+    use std::ops::Range;
 
-    use super::{ABREAST, Eq, ROWS, StereoMut};
-    use crate::abreast::avx2::{GROUP, frames_at, narrow, pair, put_frames, samples};
+    use super::{ABREAST, BANDS, Eq, ROWS, StereoMut};
+    use crate::abreast::avx2::{GROUP, narrow, pair, samples, turned};
     use crate::math;
+    use crate::rows::keep_apart;
     use crate::segment::CONTROL_FRAMES;
 
-    const _: () = assert!(CONTROL_FRAMES.is_multiple_of(GROUP), "a control point begins a group");
+    /// How many frames the last band is behind the input.
+    const LAG: usize = BANDS - 1;
 
-    /// `N` bands of two equalisers. One array for each coefficient: for one array of all of them, the compiler would call the C
-    /// library to move it.
-    struct Bands<const N: usize> {
-        b: [[__m256d; N]; 3],
-        a: [[__m256d; N]; 2],
-        states: [[__m256d; 2]; N],
-        /// What each band has put out last.
-        outs: [__m256d; N],
+    type Rows<'a> = [&'a mut [f32]; ROWS];
+
+    /// Samples of one frame.
+    type Frame = __m128;
+
+    /// As [`super::still`] for all bands, and longer: `phase` frames have passed since the last control point, which both
+    /// equalisers had at the same frame, and the control points on the way flush.
+    #[target_feature(enable = "avx2")]
+    pub(super) fn still(
+        pair: [&mut Eq; ABREAST],
+        [first, second]: [StereoMut<'_>; ABREAST],
+        phase: usize,
+    ) {
+        let mut rows = [first.left, first.right, second.left, second.right];
+        let frames = rows[0].len();
+        let coefficients = Coefficients::of(&pair);
+        let mut wave = Wave::of(&pair);
+        let Range { start, end } = waved(phase, frames);
+        one_by_one(&mut wave, &coefficients, &mut rows, phase, 0..start);
+        if start < end {
+            pass(&mut wave, &coefficients, &mut rows, phase, start..end);
+        }
+        one_by_one(&mut wave, &coefficients, &mut rows, phase, end..frames);
+        wave.give_back(pair);
     }
 
-    impl<const N: usize> Bands<N> {
-        // Made in place: the compiler would call the C library to fill arrays of this size with zeros first.
+    /// The frames that a wave takes: whole pieces of at least as many frames as there are bands.
+    fn waved(phase: usize, frames: usize) -> Range<usize> {
+        let before = CONTROL_FRAMES - phase % CONTROL_FRAMES;
+        let start = if before < BANDS { before.min(frames) } else { 0 };
+        let after = ((phase + frames) % CONTROL_FRAMES).min(frames);
+        let end = if after < BANDS { frames - after } else { frames };
+        start..end.max(start)
+    }
+
+    /// Whether a control point lies between frame `n` and the frame before it.
+    fn is_control_point(phase: usize, n: usize) -> bool {
+        n > 0 && (phase + n).is_multiple_of(CONTROL_FRAMES)
+    }
+
+    #[target_feature(enable = "avx2")]
+    fn one_by_one(
+        wave: &mut Wave,
+        coefficients: &Coefficients,
+        rows: &mut Rows<'_>,
+        phase: usize,
+        range: Range<usize>,
+    ) {
+        for n in range {
+            if is_control_point(phase, n) {
+                wave.flush();
+            }
+            let frame = vector(&rows.each_ref().map(|row| row[n]));
+            let done = wave.frame(coefficients, frame);
+            for (row, sample) in rows.iter_mut().zip(samples(done)) {
+                row[n] = sample;
+            }
+        }
+    }
+
+    /// Pieces, from the first band's first frame to the last band's last one.
+    #[target_feature(enable = "avx2")]
+    fn pass(
+        wave: &mut Wave,
+        coefficients: &Coefficients,
+        rows: &mut Rows<'_>,
+        phase: usize,
+        range: Range<usize>,
+    ) {
+        let frames = Frames::silence();
+        let mut at = range.start;
+        while at < range.end {
+            let end = range.end.min(at + CONTROL_FRAMES - (phase + at) % CONTROL_FRAMES);
+            let piece = &frames.0[..end - at];
+            take(rows, at, piece);
+            if at == range.start {
+                if is_control_point(phase, at) {
+                    wave.flush();
+                }
+                let (ahead, full) = piece.split_at(LAG);
+                wave.begin(coefficients, ahead);
+                wave.turns::<false>(coefficients, full);
+                put(rows, at, full);
+            } else {
+                let (flushing, full) = piece.split_at(BANDS);
+                wave.turns::<true>(coefficients, flushing);
+                wave.turns::<false>(coefficients, full);
+                put(rows, at - LAG, piece);
+            }
+            at = end;
+        }
+        let late = &frames.0[..LAG];
+        wave.end(coefficients, late);
+        put(rows, range.end - LAG, late);
+    }
+
+    /// Frames from `at` on go from the rows to `piece`.
+    #[target_feature(enable = "avx2")]
+    #[inline(never)]
+    fn take(rows: &Rows<'_>, at: usize, piece: &[Cell<Frame>]) {
+        let [a, b, c, d] =
+            rows.each_ref().map(|row| row[at..at + piece.len()].as_chunks::<GROUP>());
+        let (groups, rest) = piece.as_chunks::<GROUP>();
+        for ((((cells, a), b), c), d) in groups.iter().zip(a.0).zip(b.0).zip(c.0).zip(d.0) {
+            let frames = turned([vector(a), vector(b), vector(c), vector(d)]);
+            for (cell, frame) in cells.iter().zip(frames) {
+                cell.set(frame);
+            }
+            keep_apart();
+        }
+        for ((((cell, a), b), c), d) in rest.iter().zip(a.1).zip(b.1).zip(c.1).zip(d.1) {
+            cell.set(_mm_setr_ps(*a, *b, *c, *d));
+        }
+    }
+
+    /// The way back of [`take`].
+    #[target_feature(enable = "avx2")]
+    #[inline(never)]
+    fn put(rows: &mut Rows<'_>, at: usize, piece: &[Cell<Frame>]) {
+        let [a, b, c, d] =
+            rows.each_mut().map(|row| row[at..at + piece.len()].as_chunks_mut::<GROUP>());
+        let (groups, rest) = piece.as_chunks::<GROUP>();
+        for ((((cells, a), b), c), d) in groups.iter().zip(a.0).zip(b.0).zip(c.0).zip(d.0) {
+            let [one, two, three, four] = cells.each_ref().map(Cell::get);
+            [*a, *b, *c, *d] = turned([one, two, three, four]).map(|row| samples(row));
+            keep_apart();
+        }
+        for ((((cell, a), b), c), d) in rest.iter().zip(a.1).zip(b.1).zip(c.1).zip(d.1) {
+            [*a, *b, *c, *d] = samples(cell.get());
+        }
+    }
+
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn vector(&[a, b, c, d]: &[f32; ROWS]) -> Frame {
+        _mm_setr_ps(a, b, c, d)
+    }
+
+    /// Frames of all rows.
+    struct Frames([Cell<Frame>; CONTROL_FRAMES]);
+
+    impl Frames {
         #[target_feature(enable = "avx2")]
         #[inline]
-        fn of([one, other]: &[&mut Eq; ABREAST]) -> Bands<N> {
-            let coefficient = |k: usize| {
-                std::array::from_fn(|n| {
-                    let (one, other) =
-                        (one.active(n).morph.current[k], other.active(n).morph.current[k]);
-                    _mm256_setr_pd(one, one, other, other)
+        fn silence() -> Frames {
+            Frames(std::array::from_fn(|_| Cell::new(_mm_setzero_ps())))
+        }
+    }
+
+    /// `b0 b1 b2 a1 a2` of each band, a number for each row. Aligned as [`Frames`].
+    #[repr(align(32))]
+    struct Coefficients([[Cell<[f64; ROWS]>; 5]; BANDS]);
+
+    impl Coefficients {
+        #[inline]
+        fn of([one, other]: &[&mut Eq; ABREAST]) -> Coefficients {
+            Coefficients(std::array::from_fn(|n| {
+                let (one, other) = (&one.active(n).morph.current, &other.active(n).morph.current);
+                std::array::from_fn(|k| Cell::new([one[k], one[k], other[k], other[k]]))
+            }))
+        }
+    }
+
+    /// What is carried from turn to turn. Bands are taken by their names: if one were chosen by a number that changes, all would
+    /// be kept in memory.
+    #[derive(Clone, Copy)]
+    struct Wave {
+        /// The two delayed sums of each band.
+        sums: [[__m256d; 2]; BANDS],
+        /// What each band but the last one has put out.
+        outs: [__m256d; LAG],
+    }
+
+    impl Wave {
+        #[target_feature(enable = "avx2")]
+        #[inline]
+        fn of([one, other]: &[&mut Eq; ABREAST]) -> Wave {
+            let sums = std::array::from_fn(|n| {
+                let (one, other) = (&one.active(n).state, &other.active(n).state);
+                std::array::from_fn(|k| {
+                    _mm256_setr_pd(one[k][0], one[k][1], other[k][0], other[k][1])
                 })
-            };
-            Bands {
-                b: [coefficient(0), coefficient(1), coefficient(2)],
-                a: [coefficient(3), coefficient(4)],
-                states: std::array::from_fn(|n| {
-                    let (one, other) = (&one.active(n).state, &other.active(n).state);
-                    std::array::from_fn(|k| {
-                        _mm256_setr_pd(one[k][0], one[k][1], other[k][0], other[k][1])
-                    })
-                }),
-                outs: [_mm256_setzero_pd(); N],
-            }
+            });
+            Wave { sums, outs: [_mm256_setzero_pd(); LAG] }
         }
 
         #[target_feature(enable = "avx2")]
         #[inline]
         fn give_back(self, [one, other]: [&mut Eq; ABREAST]) {
-            for (n, state) in self.states.into_iter().enumerate() {
-                for (k, rows) in state.into_iter().enumerate() {
+            for (n, sums) in self.sums.into_iter().enumerate() {
+                for (k, rows) in sums.into_iter().enumerate() {
                     let [first, second] = pair(rows);
                     one.bands[one.active[n]].state[k] = first;
                     other.bands[other.active[n]].state[k] = second;
@@ -216,117 +379,127 @@ mod avx2 {
             }
         }
 
-        /// What band `k` puts out for a frame, and its states behind it.
         #[target_feature(enable = "avx2")]
-        #[inline]
-        fn stepped(
-            &self,
-            k: usize,
-            [first, second]: [__m256d; 2],
-            x: __m256d,
-        ) -> (__m256d, [__m256d; 2]) {
-            let ([b0, b1, b2], [a1, a2]) = (&self.b, &self.a);
-            let y = _mm256_add_pd(_mm256_mul_pd(b0[k], x), first);
-            let sum = _mm256_add_pd(_mm256_mul_pd(b1[k], x), second);
-            let first = _mm256_sub_pd(sum, _mm256_mul_pd(a1[k], y));
-            let second = _mm256_sub_pd(_mm256_mul_pd(b2[k], x), _mm256_mul_pd(a2[k], y));
-            (y, [first, second])
+        fn flush(&mut self) {
+            self.sums.iter_mut().for_each(|sums| flush(sums));
         }
 
-        /// Turn `n`, in which not every band need have a frame.
+        /// A frame through all bands, which are at the same frame before and after.
         #[target_feature(enable = "avx2")]
-        #[inline]
-        fn turn(&mut self, rows: &mut [&mut [f32]; ROWS], n: usize, phase: usize) {
-            let frames = rows[0].len();
-            for k in (0..N).rev() {
-                if n < k || n - k >= frames {
-                    continue;
-                }
-                if n > k && (phase + n - k).is_multiple_of(CONTROL_FRAMES) {
-                    self.states[k] = flushed(self.states[k]);
-                }
-                let x = match k {
-                    0 => {
-                        _mm256_cvtps_pd(_mm_setr_ps(rows[0][n], rows[1][n], rows[2][n], rows[3][n]))
-                    }
-                    _ => self.outs[k - 1],
-                };
-                (self.outs[k], self.states[k]) = self.stepped(k, self.states[k], x);
+        fn frame(&mut self, coefficients: &Coefficients, frame: Frame) -> Frame {
+            let mut y = _mm256_cvtps_pd(frame);
+            for (band, sums) in coefficients.0.iter().zip(&mut self.sums) {
+                y = step(band, sums, y);
             }
-            if n + 1 >= N && n + 1 - N < frames {
-                let done = n + 1 - N;
-                let [a, b, c, d] = samples(narrow(self.outs[N - 1]));
-                (rows[0][done], rows[1][done], rows[2][done], rows[3][done]) = (a, b, c, d);
-            }
+            narrow(y)
         }
 
-        /// Turns `n` to `n + 3`, in which every band has a frame. `flushes`: a control point lies before frame `n`.
-        ///
-        /// On copies of what changes, and with fixed indices only, so that it stays in registers from frame to frame.
+        /// The turns before the last band has its first frame. Nothing comes out.
+        #[target_feature(enable = "avx2")]
+        #[inline(never)]
+        fn begin(&mut self, Coefficients([c0, c1, c2, _]): &Coefficients, ahead: &[Cell<Frame>]) {
+            let [a, b, c, _] = &mut self.sums;
+            let [out_a, out_b, out_c] = &mut self.outs;
+            *out_a = step(c0, a, input(&ahead[0]));
+            *out_b = step(c1, b, *out_a);
+            *out_a = step(c0, a, input(&ahead[1]));
+            *out_c = step(c2, c, *out_b);
+            *out_b = step(c1, b, *out_a);
+            *out_a = step(c0, a, input(&ahead[2]));
+        }
+
+        /// The turns after the first band's last frame. Nothing goes in.
+        #[target_feature(enable = "avx2")]
+        #[inline(never)]
+        fn end(&mut self, Coefficients([_, c1, c2, c3]): &Coefficients, late: &[Cell<Frame>]) {
+            let [_, b, c, d] = &mut self.sums;
+            let [out_a, out_b, out_c] = self.outs;
+            late[0].set(narrow(step(c3, d, out_c)));
+            let out_c = step(c2, c, out_b);
+            let out_b = step(c1, b, out_a);
+            late[1].set(narrow(step(c3, d, out_c)));
+            let out_c = step(c2, c, out_b);
+            late[2].set(narrow(step(c3, d, out_c)));
+        }
+
+        /// Turns in which all bands have a frame. `FLUSHES`: these are the first ones after a control point.
+        #[target_feature(enable = "avx2")]
+        #[inline(never)]
+        fn turns<const FLUSHES: bool>(
+            &mut self,
+            coefficients: &Coefficients,
+            piece: &[Cell<Frame>],
+        ) {
+            let mut wave = *self;
+            for (n, frame) in piece.iter().enumerate() {
+                if FLUSHES {
+                    let [a, b, c, d] = &mut wave.sums;
+                    match n {
+                        0 => flush(a),
+                        1 => flush(b),
+                        2 => flush(c),
+                        _ => flush(d),
+                    }
+                }
+                wave.turn::<FLUSHES>(coefficients, frame);
+            }
+            *self = wave;
+        }
+
+        /// `FLUSHES`: of which loop it is a part. A function that is called in one place only becomes a part of it.
         #[target_feature(enable = "avx2")]
         #[inline]
-        fn group(&mut self, rows: &mut [&mut [f32]; ROWS], n: usize, flushes: bool) {
-            let ins = frames_at(rows, n);
-            let mut done = ins;
-            let (mut states, mut outs) = (self.states, self.outs);
-            for (turn, (x, done)) in ins.into_iter().zip(&mut done).enumerate() {
-                for k in (0..N).rev() {
-                    if flushes && turn == k {
-                        states[k] = flushed(states[k]);
-                    }
-                    let x = if k == 0 { _mm256_cvtps_pd(x) } else { outs[k - 1] };
-                    (outs[k], states[k]) = self.stepped(k, states[k], x);
-                }
-                *done = narrow(outs[N - 1]);
-            }
-            (self.states, self.outs) = (states, outs);
-            put_frames(rows, n + 1 - N, done);
+        fn turn<const FLUSHES: bool>(
+            &mut self,
+            Coefficients([c0, c1, c2, c3]): &Coefficients,
+            frame: &Cell<Frame>,
+        ) {
+            let [a, b, c, d] = &mut self.sums;
+            let [out_a, out_b, out_c] = &mut self.outs;
+            let x = input(frame);
+            // The last one first, so that each finds what the one before it put out in the turn before.
+            let y = step(c3, d, *out_c);
+            *out_c = step(c2, c, *out_b);
+            *out_b = step(c1, b, *out_a);
+            *out_a = step(c0, a, x);
+            frame.set(narrow(y));
         }
+    }
+
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn input(frame: &Cell<Frame>) -> __m256d {
+        _mm256_cvtps_pd(frame.get())
+    }
+
+    /// [`crate::biquad::step_both`] for all rows.
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn step(
+        band: &[Cell<[f64; ROWS]>; 5],
+        [first, second]: &mut [__m256d; 2],
+        x: __m256d,
+    ) -> __m256d {
+        let [b0, b1, b2, a1, a2] = band.each_ref().map(|cell| {
+            let [a, b, c, d] = cell.get();
+            _mm256_setr_pd(a, b, c, d)
+        });
+        let y = _mm256_add_pd(_mm256_mul_pd(b0, x), *first);
+        let sum = _mm256_add_pd(_mm256_mul_pd(b1, x), *second);
+        *first = _mm256_sub_pd(sum, _mm256_mul_pd(a1, y));
+        *second = _mm256_sub_pd(_mm256_mul_pd(b2, x), _mm256_mul_pd(a2, y));
+        y
     }
 
     /// [`crate::biquad::flush_sides`] of all rows of a band.
     #[target_feature(enable = "avx2")]
     #[inline]
-    fn flushed([first, second]: [__m256d; 2]) -> [__m256d; 2] {
+    fn flush(sums: &mut [__m256d; 2]) {
         let small = |sum: __m256d| {
             let size = _mm256_andnot_pd(_mm256_set1_pd(-0.0), sum);
             _mm256_cmp_pd::<_CMP_LT_OQ>(size, _mm256_set1_pd(math::NO_STATE))
         };
-        let both = _mm256_and_pd(small(first), small(second));
-        [_mm256_andnot_pd(both, first), _mm256_andnot_pd(both, second)]
-    }
-
-    /// Has the compiler align the stack of a function that keeps one in memory.
-    #[repr(align(32))]
-    struct Aligned(#[expect(dead_code, reason = "it has to lie somewhere")] u8);
-
-    /// As [`super::still`], and longer: `phase` frames have passed since the last control point, which both equalisers had at the
-    /// same frame, and the control points on the way flush.
-    #[target_feature(enable = "avx2")]
-    pub(super) fn still<const N: usize>(
-        pair: [&mut Eq; ABREAST],
-        [first, second]: [StereoMut<'_>; ABREAST],
-        phase: usize,
-    ) {
-        // Registers that do not fit go to the stack. Without this, half of all process starts begin with a stack where many of
-        // them cross a cache line, and the kernel takes a fifth longer.
-        std::hint::black_box(&Aligned(0));
-        let mut bands = Bands::<N>::of(&pair);
-        let frames = first.left.len();
-        let mut rows = [first.left, first.right, second.left, second.right];
-        let mut n = 0;
-        // One loop for both: a block that begins with cold caches pays for each line of code that it runs.
-        while n < frames + N - 1 {
-            // Every band has a frame in all of its turns, and a control point can only come before it.
-            let is_group = n >= N - 1 && n + GROUP <= frames && (phase + n).is_multiple_of(GROUP);
-            if is_group {
-                bands.group(&mut rows, n, (phase + n).is_multiple_of(CONTROL_FRAMES));
-                n += GROUP;
-            } else {
-                bands.turn(&mut rows, n, phase);
-                n += 1;
-            }
-        }
-        bands.give_back(pair);
+        let both = _mm256_and_pd(small(sums[0]), small(sums[1]));
+        *sums = sums.map(|sum| _mm256_andnot_pd(both, sum));
     }
 }

@@ -33,6 +33,7 @@ impl Draft<'_> {
         }
         let new_id = |id: NodeId| ids[self.left.len() + id.index()];
         let outputs = self.new.outputs().into_iter().map(new_id).collect();
+        built.graph.set_feedback_frames(self.new.feedback_frames())?;
         let Built { graph, fades, edges, leaving, .. } = built.finish(outputs)?;
         let places = ids_of(self.was.len()).map(new_id).collect();
         let (ends, refused) = (self.inputs_that_begin(), RefusedFades::default());
