@@ -146,7 +146,7 @@ fn play(engine: &mut Engine, cut: usize) -> (Vec<u32>, Vec<(String, u64)>) {
 
 #[test]
 fn strips_abreast_have_the_bits_of_each_by_itself() {
-    for cut in [LONGEST, 1, 33, 100] {
+    for cut in [LONGEST, 1, 5, 33, 61, 100] {
         let mut plain = engine(ScheduleKind::Serial, 1, Couples::Never);
         assert_eq!(couples_of(&plain), 0);
         let expected = play(&mut plain, cut);
