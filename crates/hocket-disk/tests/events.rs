@@ -73,6 +73,29 @@ fn read(path: &Path) -> Read {
 }
 
 #[test]
+fn frames_of_the_input_that_never_arrived_are_counted_and_nothing_takes_their_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("take.mid");
+    let recorder = recorder();
+    let settings = EventTakeSettings::new(&path, "keys", RATE_HZ);
+    let (mut input, take) = recorder.begin_events(&settings).unwrap();
+    input.write(&buffer(&[(0, midi(&[0x90, 60, 100]))]), 0..480, 0);
+    input.miss(0);
+    input.miss(960);
+    input.write(&buffer(&[(0, midi(&[0x80, 60, 0]))]), 0..480, 480);
+    input.miss(64);
+    let status = take.status();
+    assert_eq!((status.missing_frames, status.missing_at), (1_024, Some(480)));
+    let report = end(input, take);
+    assert_eq!((report.frames, report.missing_frames, report.missing_places), (960, 1_024, 2));
+    let places = report.missing.iter().map(|place| (place.at_frame, place.frames));
+    assert_eq!(places.collect::<Vec<_>>(), [(480, 960), (960, 64)]);
+    // 48000 Hz at 120 quarter notes per minute: 24000 frames each.
+    let places = read(&path).messages.iter().map(|(at, _)| *at * 24_000.0).collect::<Vec<_>>();
+    assert!((places[1] - places[0] - 480.0).abs() < 30.0, "{places:?}");
+}
+
+#[test]
 fn messages_are_at_the_beats_of_the_song_and_come_back_at_their_frames() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("take.mid");

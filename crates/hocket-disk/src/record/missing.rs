@@ -18,7 +18,7 @@ pub struct Missing {
 }
 
 /// What the input counts. Relaxed: each number stands for itself. Those of a report are complete, because the ring that hands
-/// over the take's last piece publishes them.
+/// over the take's last piece publishes them. Those of a take of events are so by the drop of its input.
 #[derive(Debug, Default)]
 pub(crate) struct MissingCounts {
     frames: AtomicU64,

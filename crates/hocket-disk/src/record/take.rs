@@ -96,7 +96,8 @@ pub struct TakeStatus {
     pub silent_frames: u64,
     /// Frames that found no room so far. The file gets silence in their place, once the disk answers.
     pub lost_frames: u64,
-    /// Frames of the input that never arrived so far ([`TakeInput::miss`](crate::TakeInput::miss)).
+    /// Frames of the input that never arrived so far ([`TakeInput::miss`](crate::TakeInput::miss),
+    /// [`EventTakeInput::miss`](crate::EventTakeInput::miss)).
     pub missing_frames: u64,
     /// The recording's first frame before which some are missing.
     pub missing_at: Option<u64>,
@@ -196,9 +197,9 @@ pub(crate) struct TakeShared {
 }
 
 impl TakeShared {
-    /// `lost_events`: what the input of a take of events counts.
-    pub fn of_events(lost_events: Arc<AtomicU64>) -> TakeShared {
-        TakeShared { lost_events, ..TakeShared::default() }
+    /// What the input of a take of events counts.
+    pub fn of_events(lost_events: Arc<AtomicU64>, missing: Arc<MissingCounts>) -> TakeShared {
+        TakeShared { lost_events, missing, ..TakeShared::default() }
     }
 
     /// What the input counts.
