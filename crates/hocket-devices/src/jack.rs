@@ -22,6 +22,7 @@ mod libjack;
 mod periods;
 pub(crate) mod pipewire;
 mod player;
+mod note_ends;
 mod server_transport;
 mod slot;
 mod song_place;
@@ -51,10 +52,11 @@ use libjack::{Client, Direction, Functions, Kind, Side};
 pub use libjack::{Place, TransportAt, TransportState};
 pub use midi_clock::{ClockFollowed, ClockSent, Count};
 use midi_clock::{ClockFollower, ClockSender};
+pub use note_ends::NoteEnds;
 use player::Player;
 pub use server_transport::ServerTransport;
 use slot::{Hangs, Slot};
-use wires::{Own, Wires};
+use wires::{Own, Refusal, Wires};
 
 /// How often the control thread looks: how late it sees an end, and blocks that have become longer.
 const LOOK_EVERY: Duration = Duration::from_millis(25);
@@ -145,6 +147,9 @@ pub enum JackError {
     /// The server has ended, or calls no more.
     #[error("{0}")]
     Ended(String),
+    /// The caller has asked to stop while it waited for the server ([`Jack::stop_with`]).
+    #[error("stopped while it waited for the JACK server")]
+    Stopped,
     /// The transport cannot be at this frame.
     #[error(
         "frame {0} is no place for the JACK server's transport, which counts frames from 0 to {most}; choose one of these",
@@ -166,9 +171,12 @@ pub struct Jack<O: BlockObserver> {
     inputs: Inputs,
     place: PlacePort,
     clocks: Clocks,
+    note_ends: Arc<NoteEnds>,
     wires: Wires,
     /// For those who asked for them.
     changes: Option<SyncSender<Change>>,
+    /// Ends a wait for the server.
+    stop: Option<Arc<AtomicBool>>,
 }
 
 /// Whether the client has a port for the song's place.
@@ -328,8 +336,10 @@ impl<O: BlockObserver> Jack<O> {
             inputs: Inputs::default(),
             place: PlacePort::None,
             clocks: Clocks::default(),
+            note_ends: Arc::default(),
             wires: Wires::default(),
             changes: None,
+            stop: None,
         })
     }
 
@@ -338,6 +348,17 @@ impl<O: BlockObserver> Jack<O> {
         let (sender, receiver) = sync_channel(CHANGES);
         self.changes = Some(sender);
         receiver
+    }
+
+    /// For those who want the notes that have come in at MIDI ports to end.
+    pub fn note_ends(&self) -> Arc<NoteEnds> {
+        Arc::clone(&self.note_ends)
+    }
+
+    /// [`Device::prepare`] waits for some cycles of the server, up to 30 s. From now on it ends with [`JackError::Stopped`] as soon
+    /// as `stop` is true.
+    pub fn stop_with(&mut self, stop: Arc<AtomicBool>) {
+        self.stop = Some(stop);
     }
 
     fn tell(&self, change: Change) {
@@ -442,11 +463,15 @@ impl<O: BlockObserver> Jack<O> {
         }
     }
 
-    /// Waits until the server has called so many times, and calls on.
-    fn await_cycles(&self, cycles: u64) -> Result<(), JackError> {
+    /// Waits until the server has called so many times, and calls on, or until `stop` is true.
+    fn await_cycles(&self, cycles: u64, stop: Option<&AtomicBool>) -> Result<(), JackError> {
         let events = self.client.events();
         let (from, begun) = (events.cycles(), Instant::now());
         while events.cycles().wrapping_sub(from) < cycles {
+            // Relaxed: the flag publishes nothing.
+            if stop.is_some_and(|stop| stop.load(Relaxed)) {
+                return Err(JackError::Stopped);
+            }
             if let Some(why) = self.ended(begun.elapsed()) {
                 return Err(JackError::Ended(why));
             }
@@ -689,16 +714,22 @@ impl<O: BlockObserver> Device<O> for Jack<O> {
         let mono = channels.outputs.first().is_some_and(|main| main.channels == 1);
         let own = Own { outputs, inputs, midi, mono };
         let ports_gone = self.client.events().ports_gone();
-        let plan = own.plan(&self.find_targets()?);
-        for (from, to) in &plan.pairs {
-            self.client.connect(from, to).map_err(|code| {
-                JackError::Connect(format!("JACK does not connect {from} to {to} (code {code})"))
-            })?;
+        let mut plan = own.plan(&self.find_targets()?);
+        let is_named = matches!(self.options.connect, Connect::Client(_));
+        let made = own.connect(plan.pairs, &*self, is_named).map_err(|refused| {
+            let Refusal { from, to, code } = refused;
+            JackError::Connect(format!("JACK does not connect {from} to {to} (code {code})"))
+        })?;
+        let has_none =
+            |own: &&String| !made.pairs.iter().any(|(from, to)| [from, to].contains(own));
+        plan.unconnected.extend(made.lost.iter().filter(has_none).cloned());
+        if !made.lost.is_empty() {
+            self.tell(Change::Lost(made.lost.clone()));
         }
-        self.await_cycles(CYCLES_TO_CONNECT)?;
-        self.wires = Wires::new(own, &plan.pairs, ports_gone);
+        self.await_cycles(CYCLES_TO_CONNECT, self.stop.as_deref())?;
+        self.wires = Wires::new(own, &made, ports_gone);
         let latency = self.latency_of(&self.wires);
-        Ok(Ready { connected: plan.pairs, unconnected: plan.unconnected, latency: Some(latency) })
+        Ok(Ready { connected: made.pairs, unconnected: plan.unconnected, latency: Some(latency) })
     }
 
     fn play(
@@ -721,7 +752,7 @@ impl<O: BlockObserver> Device<O> for Jack<O> {
             engine,
             observer,
             self.inputs.clone(),
-            &self.clocks,
+            (&self.clocks, Arc::clone(&self.note_ends)),
             (events, Arc::clone(&done)),
         );
         let (end, given_back) = match self.slot.exchange(Some(player), PATIENCE) {
@@ -745,7 +776,7 @@ impl<O: BlockObserver> Device<O> for Jack<O> {
         };
         if self.clocks.sent.is_some() && !matches!(end, End::DeviceEnded(_)) {
             // A whole cycle, in which the clock is stopped. A server that ends meanwhile stops it, too.
-            let _ = self.await_cycles(CYCLES_TO_STOP);
+            let _ = self.await_cycles(CYCLES_TO_STOP, None);
         }
         let (xruns, last) = player.attribution.end(monotonic_ns(), self.client.events().xruns());
         let report = following.report();

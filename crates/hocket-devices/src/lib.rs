@@ -40,7 +40,9 @@ use hocket_engine::{BlockTimes, Engine, ThreadReport};
 use hocket_machine::pin::ThreadId;
 
 pub use alsa::{Alsa, AlsaError, AlsaOptions};
-pub use jack::{ClockFollowed, ClockSent, Connect, Jack, JackError, JackOptions, ServerTransport};
+pub use jack::{
+    ClockFollowed, ClockSent, Connect, Jack, JackError, JackOptions, NoteEnds, ServerTransport,
+};
 pub use latency::Latency;
 use period::joined;
 pub use virtual_device::Virtual;

@@ -102,7 +102,7 @@ pub(super) struct Cycle<'a, O> {
     xruns: u64,
     /// When the last period was due, and whether it was late.
     last: Option<(u64, bool)>,
-    /// The card has run empty since then.
+    /// The card has run empty since then, or has begun anew for another reason.
     ran_empty: bool,
     /// Periods without a block before the present one, until it reports them.
     skipped: u64,
@@ -215,12 +215,11 @@ impl<'a, O: BlockObserver> Cycle<'a, O> {
         silence: &[u8],
         stop: &AtomicBool,
     ) -> Result<Option<Trouble>, String> {
+        // Whatever it was: the card begins anew behind it, and what it had not brought yet is lost.
+        self.ran_empty = true;
         match trouble {
             Trouble::Gone(why) => return Err(why),
-            Trouble::Xrun => {
-                self.xruns += 1;
-                self.ran_empty = true;
-            }
+            Trouble::Xrun => self.xruns += 1,
             Trouble::Suspended => await_resume(|| self.card.playback.resume(), (WAKING, NAP), stop),
             // It takes less than it has room for.
             Trouble::Later => std::thread::sleep(Duration::from_millis(1)),

@@ -62,7 +62,9 @@ impl<O: BlockObserver> Jack<O> {
             return;
         }
         seen.looked = Instant::now();
-        let Found { lost, connected } = seen.wires.look(self);
+        let Found { lost, connected, cut } = seen.wires.look(self);
+        // Keys may be held that nobody will let go.
+        cut.into_iter().for_each(|port| self.note_ends.ask(port));
         if !lost.is_empty() {
             self.tell(Change::Lost(lost));
         }
@@ -100,8 +102,8 @@ impl<O: BlockObserver> Patchbay for Jack<O> {
         self.client.connections(own)
     }
 
-    fn connect(&self, from: &str, to: &str) -> bool {
-        self.client.connect(from, to).is_ok()
+    fn connect(&self, from: &str, to: &str) -> Result<(), i32> {
+        self.client.connect(from, to)
     }
 
     fn targets(&self) -> Targets {

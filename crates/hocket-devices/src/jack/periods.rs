@@ -27,8 +27,9 @@ pub(super) struct Due {
     pub(super) due_ns: u64,
     /// Periods that have passed without this client since its last cycle.
     pub(super) skipped: u64,
-    /// Those of them that the server counted, so that what came in meanwhile is lost. A server that waits for its clients counts
-    /// none, however long it takes. No more than have passed, because the count may leap.
+    /// Frames of the periods among them that the server counted, so that what came in meanwhile is lost. A server that waits for
+    /// its clients counts none, however long it takes. No more than have passed, because the count may leap. Where rate or block
+    /// length is another one than before, the server has begun anew and its count says nothing: then it is the time between.
     pub(super) missed: u64,
 }
 
@@ -41,6 +42,8 @@ pub(super) struct Periods {
     known: usize,
     oldest: usize,
     last: Option<Last>,
+    /// The rate is another one than that of the last cycle.
+    has_other_rate: bool,
     /// Time beyond whole periods by which the series has moved; negative: back.
     moved_ns: i64,
     /// Xruns that the server has reported.
@@ -52,6 +55,7 @@ pub(super) struct Periods {
 struct Last {
     frames: usize,
     due_ns: u64,
+    period_ns: u64,
     /// With which frame the next one begins.
     next_frame: u32,
 }
@@ -59,7 +63,22 @@ struct Last {
 impl Periods {
     /// `xruns`: what the server has reported so far.
     pub(super) fn new(rate_hz: u32, xruns: u64) -> Periods {
-        Periods { rate_hz, says_ns: [0; KEPT], known: 0, oldest: 0, last: None, moved_ns: 0, xruns }
+        Periods {
+            rate_hz,
+            says_ns: [0; KEPT],
+            known: 0,
+            oldest: 0,
+            last: None,
+            has_other_rate: false,
+            moved_ns: 0,
+            xruns,
+        }
+    }
+
+    /// From the next cycle on the server has this rate. No allocation.
+    pub(super) fn begin_rate(&mut self, rate_hz: u32) {
+        self.has_other_rate |= self.rate_hz != rate_hz;
+        self.rate_hz = rate_hz;
     }
 
     /// The next cycle; `xruns`: what the server has reported by now. Thread: the server's. No allocation, no call. Cost: some
@@ -67,10 +86,16 @@ impl Periods {
     pub(super) fn next(&mut self, cycle: &Cycle, xruns: u64) -> Due {
         let period_ns = period_ns(cycle.frames as u64, self.rate_hz).max(1);
         let began_ns = self.began_ns(cycle);
-        let last = self.last.filter(|last| last.frames == cycle.frames);
-        let missed = last.map_or(0, |last| self.pass(last, cycle, period_ns));
+        let has_other_rate = std::mem::take(&mut self.has_other_rate);
+        let goes_on = |last: &Last| last.frames == cycle.frames && !has_other_rate;
+        let (before, last) = (self.last, self.last.filter(goes_on));
+        let missed = match (last, before) {
+            (Some(last), _) => self.pass(last, cycle, period_ns) * cycle.frames as u64,
+            (None, Some(before)) => self.between(before, began_ns, period_ns, has_other_rate),
+            (None, None) => 0,
+        };
         if last.is_none() {
-            self.known = 0;
+            (self.known, self.moved_ns) = (0, 0);
         }
         if std::mem::replace(&mut self.xruns, xruns) != xruns {
             self.known = 0;
@@ -78,7 +103,7 @@ impl Periods {
         self.learn(began_ns);
         let due_ns = self.says_ns[..self.known].iter().copied().min().unwrap_or(began_ns);
         let next_frame = cycle.frame.wrapping_add(cycle.frames as u32);
-        self.last = Some(Last { frames: cycle.frames, due_ns, next_frame });
+        self.last = Some(Last { frames: cycle.frames, due_ns, period_ns, next_frame });
         let skipped = last.map_or(0, |last| self.skipped(last.due_ns, due_ns, period_ns));
         Due { due_ns, skipped, missed }
     }
@@ -114,6 +139,16 @@ impl Periods {
         let says = self.says_ns[..self.known].iter_mut();
         says.for_each(|says| *says = says.saturating_add(further_ns));
         told.min(passed) - 1
+    }
+
+    /// Frames between a server's last cycle and the first one with another rate or block length, by time. Such a cycle may begin
+    /// a little early or late without a loss. At a change of the rate something is lost for sure: the hardware stops.
+    fn between(&self, last: Last, began_ns: u64, period_ns: u64, has_other_rate: bool) -> u64 {
+        let between_ns = began_ns.saturating_sub(last.due_ns + last.period_ns);
+        let is_usual = between_ns < last.period_ns.min(period_ns) / 2;
+        let exactly = u128::from(between_ns) * u128::from(self.rate_hz) / 1_000_000_000;
+        let frames = if is_usual { 0 } else { exactly as u64 };
+        frames.max(u64::from(has_other_rate))
     }
 
     fn learn(&mut self, began_ns: u64) {
@@ -212,7 +247,7 @@ mod tests {
             let cycle = Cycle { frames, asked_ns: began_ns + MS / 2, ago: 24, frame, transport };
             server.periods.next(&cycle, server.xruns).missed
         };
-        assert_eq!(missed(204 * MS, 3), 3);
+        assert_eq!(missed(204 * MS, 3), 3 * FRAMES as u64);
         assert_eq!(missed(205 * MS, 0), 0);
         // It has waited for its clients.
         assert_eq!(missed(300 * MS, 0), 0);
@@ -220,7 +255,7 @@ mod tests {
             assert_eq!(missed(ms * MS, 0), 0);
         }
         // Its count leaps.
-        assert_eq!(missed(312 * MS, 5_000), 2);
+        assert_eq!(missed(312 * MS, 5_000), 2 * FRAMES as u64);
     }
 
     #[test]
@@ -287,11 +322,39 @@ mod tests {
     fn an_early_cycle_and_another_length_are_in_time() {
         let mut server = Server::steady();
         assert_eq!(server.cycles([100, 110]), [(0, 0), (0, 0)], "freewheeling");
-        let longer = Cycle { frames: 96, asked_ns: 300 * MS, ago: 0, frame: 7, transport: None };
-        let due = Due { due_ns: 300 * MS, skipped: 0, missed: 0 };
+        let asked_ns = 201 * MS + 500_000;
+        let longer = Cycle { frames: 96, asked_ns, ago: 0, frame: 7, transport: None };
+        let due = Due { due_ns: asked_ns, skipped: 0, missed: 0 };
         assert_eq!(server.periods.next(&longer, server.xruns), due);
-        let next = Cycle { asked_ns: 302 * MS + 500, frame: 103, ..longer };
-        let due = Due { due_ns: 302 * MS, skipped: 0, missed: 0 };
+        let next = Cycle { asked_ns: asked_ns + 2 * MS + 500, frame: 103, ..longer };
+        let due = Due { due_ns: asked_ns + 2 * MS, skipped: 0, missed: 0 };
         assert_eq!(server.periods.next(&next, server.xruns), due);
+    }
+
+    /// jackd stops its driver for another block length and counts no frame meanwhile.
+    #[test]
+    fn what_passes_while_the_server_takes_another_block_length_or_rate_is_missed() {
+        let at = |ms: u64, frames, frame| {
+            let asked_ns = ms * MS;
+            Cycle { frames, asked_ns, ago: 0, frame, transport: None }
+        };
+        let mut server = Server::steady();
+        let next = server.frame.wrapping_add(FRAMES as u32);
+        // The last one began at 200 ms and lasted 1 ms.
+        let longer = server.periods.next(&at(211, 96, next), server.xruns);
+        assert_eq!(longer, Due { due_ns: 211 * MS, skipped: 0, missed: 480 });
+        let due = server.periods.next(&at(213, 96, next.wrapping_add(96)), server.xruns);
+        assert_eq!(due, Due { due_ns: 213 * MS, skipped: 0, missed: 0 });
+
+        // The same length, and half the rate: these last 4 ms.
+        server.periods.begin_rate(RATE_HZ / 2);
+        server.periods.begin_rate(RATE_HZ / 2);
+        let slower = server.periods.next(&at(235, 96, 0), server.xruns);
+        assert_eq!(slower, Due { due_ns: 235 * MS, skipped: 0, missed: 480 });
+        let due = server.periods.next(&at(239, 96, 96), server.xruns);
+        assert_eq!(due, Due { due_ns: 239 * MS, skipped: 0, missed: 0 });
+        // Something is lost at each change.
+        server.periods.begin_rate(RATE_HZ);
+        assert_eq!(server.periods.next(&at(243, 96, 192), server.xruns).missed, 1);
     }
 }

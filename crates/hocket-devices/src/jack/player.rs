@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use hocket_engine::time::{
-    Event, EventBuffer, EventKind, Midi1, Pushed, Source, TimedCommand, TransportCommand,
+    Event, EventBuffer, EventKind, HeldNotes, Midi1, Pushed, Source, TimedCommand, TransportCommand,
 };
 use hocket_engine::{BlockTimes, Engine, period_ns, rows};
 use hocket_machine::clock::monotonic_ns;
@@ -12,6 +12,7 @@ use hocket_machine::clock::monotonic_ns;
 use super::converter::Converter;
 use super::libjack::{Cycle, Events, OpenPorts, TransportState};
 use super::midi_clock::{ClockFollower, ClockSender};
+use super::note_ends::NoteEnds;
 use super::periods::{Due, Periods};
 use super::song_place::SongPlace;
 use super::{Clocks, Inputs};
@@ -28,6 +29,11 @@ pub(super) struct Player<O> {
     pub(super) observer: O,
     pub(super) attribution: Attribution,
     inputs: Inputs,
+    /// What sounds of each MIDI input.
+    held: Vec<HeldNotes>,
+    note_ends: Arc<NoteEnds>,
+    /// Messages may be lost, and ends of notes among them.
+    lost_messages: bool,
     sends_clock: Option<ClockSender>,
     follows_clock: Option<ClockFollower>,
     events: Arc<Events>,
@@ -45,7 +51,7 @@ impl<O: BlockObserver> Player<O> {
         engine: Engine,
         observer: O,
         inputs: Inputs,
-        clocks: &Clocks,
+        (clocks, note_ends): (&Clocks, Arc<NoteEnds>),
         (events, done): (Arc<Events>, Arc<AtomicBool>),
     ) -> Player<O> {
         let attribution = Attribution::since(events.xruns());
@@ -55,6 +61,9 @@ impl<O: BlockObserver> Player<O> {
             engine,
             observer,
             attribution,
+            held: vec![HeldNotes::new(); inputs.midi.len()],
+            note_ends,
+            lost_messages: false,
             inputs,
             sends_clock: clocks.sender(),
             follows_clock: clocks.follower(),
@@ -70,13 +79,15 @@ impl<O: BlockObserver> Player<O> {
     pub(super) fn follow_rate(&mut self, server_hz: u32, converter: Option<Converter>) {
         self.converter = converter;
         self.begin_rate(server_hz);
+        // The cycles without this player have had some.
+        self.lost_messages = true;
         self.observer.changed_rate(server_hz);
     }
 
     /// Cycles have this rate from now on. No allocation.
     fn begin_rate(&mut self, server_hz: u32) {
         self.rate_hz = server_hz;
-        self.periods = Periods::new(server_hz, self.events.xruns());
+        self.periods.begin_rate(server_hz);
     }
 
     /// Whether those that follow the clock believe that the song plays.
@@ -101,6 +112,15 @@ impl<O: BlockObserver> Player<O> {
         (exactly / u128::from(server_hz)) as u64
     }
 
+    /// Until there is a converter, a cycle of a slower server has fewer frames than the time that it lasts. A faster one has more,
+    /// and loses none.
+    fn missed_for_want_of_a_converter(&self, frames: usize) -> u64 {
+        match self.converter {
+            None => self.at_engine_rate(frames as u64).saturating_sub(frames as u64),
+            Some(_) => 0,
+        }
+    }
+
     /// One cycle of the server. A cycle that is longer than the engine's largest block becomes several blocks, one right
     /// after another, which all have the whole cycle's time.
     ///
@@ -123,8 +143,12 @@ impl<O: BlockObserver> Player<O> {
         self.follow_clock(ports, cycle.frames);
         self.sends_clock.iter_mut().for_each(ClockSender::begin_cycle);
         let Due { due_ns, mut skipped, missed } = self.periods.next(&cycle, self.events.xruns());
+        self.lost_messages |= missed > 0;
+        // A frame of a faster server is none of the engine's, and lost all the same.
+        let missed = self.at_engine_rate(missed).max(missed.min(1))
+            + self.missed_for_want_of_a_converter(cycle.frames);
         if missed > 0 {
-            self.observer.missed(self.at_engine_rate(missed * cycle.frames as u64));
+            self.observer.missed(missed);
         }
         let converts_ns = self.converter.is_some().then(monotonic_ns);
         let frames = self.begin(ports, cycle.frames);
@@ -283,14 +307,22 @@ impl<O: BlockObserver> Player<O> {
     }
 
     /// What came in at MIDI ports. Frames count from the cycle's first block on, so messages for its later blocks wait there.
+    /// Notes whose ends may be lost end before.
     fn bring_in_events(&mut self, ports: &OpenPorts<'_>, frames: usize) {
         let last = frames.saturating_sub(1) as u32;
-        for (port, input) in self.inputs.midi.iter().enumerate() {
+        let (asked, lost) = (self.note_ends.take(), std::mem::take(&mut self.lost_messages));
+        for ((port, input), held) in self.inputs.midi.iter().enumerate().zip(&mut self.held) {
             let Some(events) = self.engine.events_mut(*input) else { continue };
+            if asked.has(port) || lost && !held.is_empty() {
+                held.watch(&EventKind::EndAllNotes);
+                let _ = events.push(Event::new(0, Source::LIVE, EventKind::EndAllNotes));
+            }
             let converter = self.converter.as_ref();
             let at = |frame: u32| converter.map_or(frame, |converter| converter.frame(frame));
             // The engine's buffer counts what it has no room for.
-            ports.messages(port, |frame, bytes| _ = push(events, at(frame.min(last)), bytes));
+            let take =
+                |frame: u32, bytes: &[u8]| _ = push(events, held, at(frame.min(last)), bytes);
+            ports.messages(port, take);
         }
     }
 
@@ -330,13 +362,21 @@ fn put_converted(converter: &Converter, ports: &mut OpenPorts<'_>) {
 }
 
 /// A clock, a song position and active sensing are no effect's business. `None`: one of these, or no message.
-fn push(events: &mut EventBuffer, frame: u32, bytes: &[u8]) -> Option<Pushed> {
+fn push(
+    events: &mut EventBuffer,
+    held: &mut HeldNotes,
+    frame: u32,
+    bytes: &[u8],
+) -> Option<Pushed> {
     if bytes.first() == Some(&SYSEX) {
         return Some(events.push_sysex(frame, Source::LIVE, bytes));
     }
     let message = Midi1::new(bytes).ok()?;
     let is_wanted = !message.is_system() || message.as_slice() == [SYSTEM_RESET];
-    is_wanted.then(|| events.push(Event::new(frame, Source::LIVE, EventKind::Midi(message))))
+    is_wanted.then(|| {
+        held.watch(&EventKind::Midi(message));
+        events.push(Event::new(frame, Source::LIVE, EventKind::Midi(message)))
+    })
 }
 
 #[cfg(test)]

@@ -23,8 +23,11 @@ pub(super) trait Patchbay {
     fn exists(&self, port: &str) -> bool;
     /// What a port of our own is connected to.
     fn connections(&self, own: &str) -> Vec<String>;
-    /// Connects two ports; whether they are connected now.
-    fn connect(&self, from: &str, to: &str) -> bool;
+    /// Connects two ports.
+    ///
+    /// # Errors
+    /// The server's code.
+    fn connect(&self, from: &str, to: &str) -> Result<(), i32>;
     /// The ports to connect to. None: there are none at present.
     fn targets(&self) -> Targets;
     /// How many ports have left the server so far.
@@ -59,6 +62,30 @@ impl Own {
         let mut plan = wiring::plan(own, (&there.plays, &there.records), self.mono);
         plan.add_midi(&self.midi, &there.senders);
         plan
+    }
+
+    /// Makes these connections. `is_named`: the user has named the client of the other ports. Where nobody has, one that has gone
+    /// since it was listed is none to connect to.
+    ///
+    /// # Errors
+    /// The server refuses another one.
+    pub(super) fn connect(
+        &self,
+        pairs: Vec<(String, String)>,
+        server: &impl Patchbay,
+        is_named: bool,
+    ) -> Result<Made, Refusal> {
+        let mut made = Made::default();
+        for (from, to) in pairs {
+            let (own, other) = if self.has(&from) { (&from, &to) } else { (&to, &from) };
+            match server.connect(&from, &to) {
+                Ok(()) => made.pairs.push((from, to)),
+                Err(_) if !is_named && !server.exists(other) => made.lost.push(own.clone()),
+                Err(code) => return Err(Refusal { from, to, code }),
+            }
+        }
+        made.lost.dedup();
+        Ok(made)
     }
 
     fn has(&self, port: &String) -> bool {
@@ -99,6 +126,25 @@ pub(super) struct Found {
     pub(super) lost: Vec<String>,
     /// Connected again, from and to.
     pub(super) connected: Vec<(String, String)>,
+    /// The numbers of own MIDI ports that have lost a sender, whoever had connected it.
+    pub(super) cut: Vec<usize>,
+}
+
+/// What came of the connections of the start.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Made {
+    /// From and to.
+    pub(super) pairs: Vec<(String, String)>,
+    /// Own ports whose other ports were gone by then.
+    pub(super) lost: Vec<String>,
+}
+
+/// A connection that the server does not make.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub(super) from: String,
+    pub(super) to: String,
+    pub(super) code: i32,
 }
 
 /// All connections of a client. Thread: control.
@@ -110,13 +156,21 @@ pub(super) struct Wires {
     lost: BTreeSet<String>,
     /// What the last look found to connect to. Ports of a card come one by one, so only what stays the same counts.
     before: Option<Targets>,
+    /// What was connected to each own MIDI port at the last look.
+    senders: Vec<BTreeSet<String>>,
 }
 
 impl Wires {
-    /// Of a client that has made these connections.
-    pub(super) fn new(own: Own, pairs: &[(String, String)], ports_gone: u64) -> Wires {
-        let mut wires = Wires { own, ..Wires::default() };
-        pairs.iter().for_each(|pair| wires.add(pair, ports_gone));
+    /// Of a client that has made these connections. Own ports that have lost theirs wait for others.
+    pub(super) fn new(own: Own, made: &Made, ports_gone: u64) -> Wires {
+        let senders_of = |port: &String| {
+            let to_it = made.pairs.iter().filter(|(_, to)| to == port);
+            to_it.map(|(from, _)| from.clone()).collect()
+        };
+        let (senders, lost) =
+            (own.midi.iter().map(senders_of).collect(), made.lost.iter().cloned().collect());
+        let mut wires = Wires { own, senders, lost, ..Wires::default() };
+        made.pairs.iter().for_each(|pair| wires.add(pair, ports_gone));
         wires
     }
 
@@ -143,7 +197,8 @@ impl Wires {
 
     /// Looks at all connections, and connects what waits. Cost: some questions to the server for each connection.
     pub(super) fn look(&mut self, server: &impl Patchbay) -> Found {
-        let mut found = Found { lost: self.lost_now(server), ..Found::default() };
+        let cut = self.cut_now(server);
+        let mut found = Found { lost: self.lost_now(server), cut, ..Found::default() };
         if self.lost.is_empty() {
             self.before = None;
             return found;
@@ -154,6 +209,16 @@ impl Wires {
         }
         self.before = Some(there);
         found
+    }
+
+    fn cut_now(&mut self, server: &impl Patchbay) -> Vec<usize> {
+        let ports = self.own.midi.iter().zip(&mut self.senders).enumerate();
+        let cut = ports.filter_map(|(number, (port, senders))| {
+            let now: BTreeSet<String> = server.connections(port).into_iter().collect();
+            let before = std::mem::replace(senders, now);
+            (!before.is_subset(senders)).then_some(number)
+        });
+        cut.collect()
     }
 
     fn lost_now(&mut self, server: &impl Patchbay) -> Vec<String> {
@@ -194,7 +259,7 @@ impl Wires {
                 false => (&pair.1, &pair.0),
             };
             let is_free = !is_known(&self.wires, other);
-            if self.lost.contains(own) && is_free && server.connect(&pair.0, &pair.1) {
+            if self.lost.contains(own) && is_free && server.connect(&pair.0, &pair.1).is_ok() {
                 connected.push(pair);
             }
         }
@@ -219,6 +284,7 @@ mod tests {
         card: RefCell<Vec<String>>,
         connected: RefCell<BTreeSet<(String, String)>>,
         gone: Cell<u64>,
+        refuses_other: Cell<bool>,
     }
 
     impl Server {
@@ -229,7 +295,8 @@ mod tests {
         fn unplug(&self) {
             let ports = self.card.take();
             self.gone.set(self.gone.get() + ports.len() as u64);
-            self.connected.borrow_mut().retain(|(_, to)| !ports.contains(to));
+            let mut connected = self.connected.borrow_mut();
+            connected.retain(|(from, to)| !ports.contains(to) && !ports.contains(from));
         }
 
         fn disconnect(&self, from: &str, to: &str) {
@@ -244,13 +311,22 @@ mod tests {
 
         fn connections(&self, own: &str) -> Vec<String> {
             let connected = self.connected.borrow();
-            let of = connected.iter().filter(|(from, _)| from == own);
-            of.map(|(_, to)| to.clone()).collect()
+            let others = connected.iter().filter_map(|(from, to)| match (from == own, to == own) {
+                (true, _) => Some(to.clone()),
+                (false, true) => Some(from.clone()),
+                (false, false) => None,
+            });
+            others.collect()
         }
 
-        fn connect(&self, from: &str, to: &str) -> bool {
-            assert!(self.exists(to));
-            self.connected.borrow_mut().insert((from.into(), to.into()))
+        fn connect(&self, from: &str, to: &str) -> Result<(), i32> {
+            let is_there = |port: &str| port.starts_with("h:") || self.exists(port);
+            let is_refused = [from, to].contains(&"other:in") && self.refuses_other.get();
+            if is_refused || !is_there(from) || !is_there(to) {
+                return Err(-1);
+            }
+            self.connected.borrow_mut().insert((from.into(), to.into()));
+            Ok(())
         }
 
         fn targets(&self) -> Targets {
@@ -277,8 +353,9 @@ mod tests {
         let outputs = if mono { texts(&["h:1"]) } else { texts(&["h:1", "h:2"]) };
         let own = Own { outputs, mono, ..Own::default() };
         let pairs = own.plan(&server.targets()).pairs;
-        pairs.iter().for_each(|(from, to)| assert!(server.connect(from, to)));
-        (server, Wires::new(own, &pairs, 0))
+        let made = own.connect(pairs, &server, false).unwrap();
+        assert!(!made.pairs.is_empty() && made.lost.is_empty(), "{made:?}");
+        (server, Wires::new(own, &made, 0))
     }
 
     #[test]
@@ -335,7 +412,7 @@ mod tests {
         let (server, mut wires) = start(false);
         server.unplug();
         wires.look(&server);
-        assert!(server.connect("h:2", "other:in"));
+        server.connect("h:2", "other:in").unwrap();
         server.plug(&["card:l", "card:r"]);
         wires.look(&server);
         assert_eq!(pairs(&wires.look(&server).connected), ["h:1 card:l"]);
@@ -348,5 +425,55 @@ mod tests {
         assert_eq!(wires.look(&server), Found::default());
         server.unplug();
         assert_eq!(wires.look(&server).lost, ["h:1", "h:2"]);
+    }
+    #[test]
+    fn a_port_that_went_before_it_was_connected_waits_and_comes_back() {
+        let server = Server::default();
+        server.plug(&["card:l", "card:r"]);
+        let own = Own { outputs: texts(&["h:1", "h:2"]), ..Own::default() };
+        let listed = own.plan(&server.targets()).pairs;
+        server.plug(&["card:l"]);
+        let named = own.connect(listed.clone(), &server, true).unwrap_err();
+        assert_eq!((&*named.from, &*named.to, named.code), ("h:2", "card:r", -1));
+        let made = own.connect(listed, &server, false).unwrap();
+        assert_eq!((pairs(&made.pairs), &made.lost), (texts(&["h:1 card:l"]), &texts(&["h:2"])));
+
+        let mut wires = Wires::new(own, &made, 0);
+        server.plug(&["card:l", "card:r"]);
+        assert_eq!(wires.look(&server), Found::default());
+        assert_eq!(pairs(&wires.look(&server).connected), ["h:2 card:r"]);
+    }
+
+    #[test]
+    fn a_connection_that_the_server_refuses_is_an_error_while_the_port_is_there() {
+        let server = Server::default();
+        server.refuses_other.set(true);
+        let own = Own { outputs: texts(&["h:1"]), ..Own::default() };
+        let pair = || vec![("h:1".into(), "other:in".into())];
+        for is_named in [false, true] {
+            assert_eq!(own.connect(pair(), &server, is_named).unwrap_err().code, -1);
+        }
+    }
+
+    #[test]
+    fn a_midi_port_that_loses_a_sender_is_told_once_whoever_took_it_away() {
+        let server = Server::default();
+        server.plug(&["keys:out", "pads:out"]);
+        let own = Own { midi: texts(&["h:a", "h:b"]), ..Own::default() };
+        let pairs = vec![("keys:out".into(), "h:a".into()), ("pads:out".into(), "h:b".into())];
+        let made = own.connect(pairs, &server, false).unwrap();
+        let mut wires = Wires::new(own, &made, 0);
+        assert_eq!(wires.look(&server).cut, [0; 0]);
+        server.disconnect("pads:out", "h:b");
+        assert_eq!(wires.look(&server).cut, [1]);
+        assert_eq!(wires.look(&server).cut, [0; 0], "once");
+        // What somebody connects by hand counts, too.
+        server.connect("other:out", "h:b").unwrap();
+        assert_eq!(wires.look(&server).cut, [0; 0]);
+        server.disconnect("other:out", "h:b");
+        assert_eq!(wires.look(&server).cut, [1]);
+        server.unplug();
+        let found = wires.look(&server);
+        assert_eq!((found.cut, found.lost), (vec![0], texts(&["h:a"])));
     }
 }

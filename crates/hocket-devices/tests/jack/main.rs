@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hocket_devices::{
-    BlockObserver, Bundle, Channels, Connect, Device, End, Jack, JackError, JackOptions,
+    BlockObserver, Bundle, Channels, Connect, Device, DeviceError, End, Jack, JackError,
+    JackOptions, NoteEnds,
 };
 use hocket_engine::time::EventKind;
 use hocket_engine::{
@@ -215,6 +216,107 @@ fn notes_come_in_at_their_frames() {
     }
 }
 
+/// Counts what it receives: starts of notes, and ends of all.
+struct Hears {
+    starts: Arc<AtomicU64>,
+    ends: Arc<AtomicU64>,
+}
+
+impl Processor for Hears {
+    fn process(&mut self, block: &mut Block<'_>) {
+        for event in block.received() {
+            let count =
+                if event.kind == EventKind::EndAllNotes { &self.ends } else { &self.starts };
+            count.fetch_add(1, SeqCst);
+        }
+    }
+
+    fn reset(&mut self) {}
+}
+
+/// An engine with a MIDI input, and how many starts and ends it has heard.
+fn engine_that_hears(frames: u32) -> (Engine, [Arc<AtomicU64>; 2]) {
+    let counts: [Arc<AtomicU64>; 2] = Default::default();
+    let [starts, ends] = counts.clone();
+    let mut graph = Graph::default();
+    let ports = |events| Ports::default().with_events(events);
+    let (sends, takes) = (ports(EventPorts::OUTPUT), ports(EventPorts::INPUT));
+    let input = graph.add(Node { ports: sends, ..Node::new("input", NodeKind::Input(0)) }).unwrap();
+    let inputs = vec![Edge::new(input, 1.0), Edge::events(input)];
+    graph.add(Node { ports: takes, inputs, ..Node::new("hears", NodeKind::Custom(0)) }).unwrap();
+    let processors: Vec<Option<Box<dyn Processor>>> =
+        vec![None, Some(Box::new(Hears { starts, ends }))];
+    let prepared = Prepared::from_graph(&graph, processors, Fusing::Chains).unwrap();
+    (start(prepared, frames), counts)
+}
+
+/// Does something once with the notes of another client, which begin and never end.
+fn notes_end_when(
+    test: &str,
+    mode: Mode,
+    observer: impl BlockObserver,
+    then: impl FnOnce(&mut Option<jackd::sentry::OtherClient>, &NoteEnds),
+) {
+    let _alone = alone();
+    let Some(server) = Server::start(test, RATE_HZ, 64, mode) else { return };
+    let mut other = Some(server.client("other", (0, 2), 0));
+    let options = JackOptions {
+        server: Some(server.name.clone()),
+        client_name: "hocket".into(),
+        connect: Connect::Client("other".into()),
+    };
+    let mut device = Jack::open(options).unwrap();
+    let mut channels = channels();
+    channels.inputs[0].events = true;
+    device.prepare(&channels).unwrap();
+    let (engine, [starts, ends]) = engine_that_hears(64);
+    let note_ends = device.note_ends();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let playing = scope.spawn(|| device.play(engine, observer, &stop).unwrap());
+        wait_until("notes", || starts.load(SeqCst) > 0);
+        then(&mut other, &note_ends);
+        wait_until("the end of all notes", || ends.load(SeqCst) > 0);
+        stop.store(true, SeqCst);
+        playing.join().unwrap();
+    });
+}
+
+#[test]
+fn notes_end_when_what_plays_them_leaves_with_keys_held() {
+    const NAME: &str = "notes_end_when_what_plays_them_leaves_with_keys_held";
+    let observer = Counts { left: u64::MAX, blocks: Arc::default() };
+    // Nothing is missed, so nothing else ends them.
+    notes_end_when(NAME, Mode::WaitsForClients, observer, |other, _| drop(other.take()));
+}
+
+#[test]
+fn notes_end_when_somebody_asks_for_it() {
+    const NAME: &str = "notes_end_when_somebody_asks_for_it";
+    let observer = Counts { left: u64::MAX, blocks: Arc::default() };
+    notes_end_when(NAME, Mode::WaitsForClients, observer, |_, ends| ends.ask_all());
+}
+
+/// Stands still for some periods when it is told to.
+struct Pauses(Arc<AtomicBool>);
+
+impl BlockObserver for Pauses {
+    fn block(&mut self, _: &BlockTimes, _: &Engine) -> bool {
+        if self.0.swap(false, SeqCst) {
+            std::thread::sleep(std::time::Duration::from_millis(300));
+        }
+        true
+    }
+}
+
+#[test]
+fn notes_end_when_periods_were_missed_in_which_their_ends_may_have_been() {
+    const NAME: &str = "notes_end_when_periods_were_missed_in_which_their_ends_may_have_been";
+    let pauses = Arc::new(AtomicBool::new(false));
+    let pause = Arc::clone(&pauses);
+    notes_end_when(NAME, Mode::Usual, Pauses(pauses), move |_, _| pause.store(true, SeqCst));
+}
+
 /// The lengths of stretches that count up.
 fn runs_of_the_counter(row: &[f32]) -> Vec<usize> {
     let mut runs = vec![0];
@@ -368,6 +470,18 @@ fn a_server_that_is_not_there_is_named() {
         }
         other => panic!("{other:?}"),
     }
+}
+
+/// A server that does not call would hold up the beginning for half a minute.
+#[test]
+fn a_wait_for_the_server_ends_when_it_is_asked_to() {
+    let _alone = alone();
+    const NAME: &str = "a_wait_for_the_server_ends_when_it_is_asked_to";
+    let Some(server) = Server::start(NAME, RATE_HZ, 64, Mode::Usual) else { return };
+    let mut device = open(&server.name, Connect::No).unwrap();
+    device.stop_with(Arc::new(AtomicBool::new(true)));
+    let stopped = device.prepare(&channels()).unwrap_err();
+    assert!(matches!(stopped, DeviceError::Jack(JackError::Stopped)), "{stopped}");
 }
 
 #[test]
