@@ -36,7 +36,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use hocket_devices::{Bundle, Change, Channels, Device, End, Format, Ready, ServerTransport};
+use hocket_devices::{
+    Bundle, Change, Channels, Device, End, Format, NoteEnds, Ready, ServerTransport,
+};
 use hocket_engine::control::choose_sibling_policy::Need;
 use hocket_engine::{Caller, Engine, FlightSettings, Policy, Seating, Settings, flight, seats_of};
 use hocket_machine::Topology;
@@ -129,6 +131,7 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     crate::notes::serial_workers(args.workers, &[args.schedule]);
     let mut parts = Parts::default();
     let stop = crate::interrupt::flag()?;
+    chosen.stop_with(&stop);
     let disk = args.disk.with(Wait::Never, args.strict);
     let Some(loaded) = opened.load_unless(disk, &stop)? else {
         return Err(Failure::interrupted());
@@ -154,7 +157,7 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     if !follows {
         ready_to_loop(&loaded);
     }
-    let changes = chosen.changes();
+    let (changes, note_ends) = (chosen.changes(), chosen.note_ends());
     let mut device = chosen.device(Format { rate_hz: loaded.rate_hz, frames });
     let channels = channels(&engine, &loaded);
     let ready = device.prepare(&channels).map_err(device::refused)?;
@@ -177,6 +180,7 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
         loaded: &loaded,
         sound,
         changes,
+        note_ends,
         length,
         until,
         osc,
@@ -493,6 +497,8 @@ struct Run<'a> {
     sound: Sound,
     /// What changes of it; `None`: nothing does.
     changes: Option<Receiver<Change>>,
+    /// Ends notes that come in; `None`: none do.
+    note_ends: Option<Arc<NoteEnds>>,
     /// In frames, `None` for ever.
     length: Option<u64>,
     until: Until,
@@ -563,7 +569,7 @@ fn play(
         &live,
         loaded,
         run.length,
-        (Leads::of(leads.clone(), run.transport), run.policies),
+        (Leads::of(leads.clone(), run.transport), run.policies, run.note_ends.take()),
         stop,
     );
     let strips = Strips::new(&loaded.session, engine.control());

@@ -69,6 +69,7 @@ fn obey(asked: Asked, view: &mut View<'_>) {
         Asked::Spans => view.steer(Steering::next_spans),
         Asked::Plan => view.steer(Steering::replan),
         Asked::Policy => view.steer(Steering::next_policy),
+        Asked::EndNotes => view.steer(Steering::end_notes),
         Asked::Quit => view.steer(Steering::quit),
         Asked::Help | Asked::Redraw | Asked::Interrupt => {}
     }

@@ -1,12 +1,14 @@
 //! Which device plays, and at which rate and block length.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::Receiver;
 
 use hocket_devices::alsa::{self, open_usual};
 use hocket_devices::found::is_absent;
 use hocket_devices::{
     Alsa, AlsaError, AlsaOptions, Change, Connect, Device, DeviceError, Format, Jack, JackError,
-    JackOptions, ServerTransport, Virtual,
+    JackOptions, NoteEnds, ServerTransport, Virtual,
 };
 use hocket_plan::Session;
 
@@ -165,6 +167,21 @@ impl Chosen {
         }
     }
 
+    /// For those who want the notes that come in to end; `None`: none come in.
+    pub(super) fn note_ends(&self) -> Option<Arc<NoteEnds>> {
+        match self {
+            Chosen::Jack(jack) => Some(jack.note_ends()),
+            Chosen::Virtual | Chosen::Alsa(_) => None,
+        }
+    }
+
+    /// Ctrl-C ends a wait for the device.
+    pub(super) fn stop_with(&mut self, stop: &Arc<AtomicBool>) {
+        if let Chosen::Jack(jack) = self {
+            jack.stop_with(Arc::clone(stop));
+        }
+    }
+
     /// The device itself, with this format if it has none of its own.
     pub(super) fn device(self, format: Format) -> Box<dyn Device<Notes>> {
         match self {
@@ -298,7 +315,10 @@ fn failure(error: JackError) -> Failure {
 
 /// What a device refuses.
 pub(super) fn refused(error: DeviceError) -> Failure {
-    Failure::not_possible(error)
+    match error {
+        DeviceError::Jack(JackError::Stopped) => Failure::interrupted(),
+        error => Failure::not_possible(error),
+    }
 }
 
 /// How the outputs of a session are called: the master, then its own names.

@@ -222,6 +222,7 @@ impl Server<'_> {
             Request::Wait(wait) => self.steering.set_wait(wait.into()),
             Request::Spans(spans) => self.steering.set_spans(spans),
             Request::Policy(policy) => self.steering.set_policy(policy),
+            Request::EndNotes => self.steering.end_notes(),
             Request::Status => self.answer_status(from),
             Request::Quit => self.steering.quit(),
         }

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use clap::ValueEnum;
-use hocket_devices::ServerTransport;
 use hocket_devices::jack::TransportState;
+use hocket_devices::{NoteEnds, ServerTransport};
 use hocket_engine::time::{BarPosition, LoopRange, TempoMap, TimedCommand, TransportCommand};
 use hocket_engine::{
     Control, ControlError, Engine, SiblingPolicy, Spans, Standing, Steer, Strategy,
@@ -46,6 +46,8 @@ pub(super) struct Steering<'a> {
     song_end: Option<u64>,
     leads: Leads,
     policies: Policies,
+    /// `None`: no notes come in.
+    note_ends: Option<Arc<NoteEnds>>,
     stop: &'a AtomicBool,
 }
 
@@ -92,12 +94,13 @@ impl<'a> Steering<'a> {
         live: &Arc<Live>,
         loaded: &'a LoadedSession,
         song_end: Option<u64>,
-        (leads, policies): (Leads, Policies),
+        (leads, policies, note_ends): (Leads, Policies, Option<Arc<NoteEnds>>),
         stop: &'a AtomicBool,
     ) -> Steering<'a> {
         let control = engine.control();
         let map = loaded.session.time.map(loaded.rate_hz).ok().map(Arc::new);
-        Steering { control, live: Arc::clone(live), loaded, map, song_end, leads, policies, stop }
+        let live = Arc::clone(live);
+        Steering { control, live, loaded, map, song_end, leads, policies, note_ends, stop }
     }
 
     pub(super) fn live(&self) -> &Live {
@@ -309,6 +312,13 @@ impl<'a> Steering<'a> {
             }
             schedule => self.set_schedule(schedule),
         }
+    }
+
+    /// Ends all notes that have come in at MIDI inputs. Those of the song's own go on.
+    pub(super) fn end_notes(&self) -> Steered {
+        let ends = self.note_ends.as_ref().ok_or("no notes come in: MIDI needs --device jack")?;
+        ends.ask_all();
+        Ok("ended all notes that came in".into())
     }
 
     /// The user ends the run, which is no interruption.

@@ -290,6 +290,7 @@ fn the_token_steers_the_song_and_its_strips() {
         ("/strip/one/volume", "[\"loud\"]", 400, "give a number"),
         ("/strip/one/volume", "{", 400, "no JSON"),
         ("/locate", "[\"x:y\"]", 400, "such as 9:1"),
+        ("/notes/off", "", 409, "no notes come in"),
         ("/no/such/thing", "", 404, "nothing at"),
         ("/quit", "", 404, "the song and its strips alone"),
         ("/schedule", "[\"serial\"]", 404, "alone"),
@@ -299,7 +300,7 @@ fn the_token_steers_the_song_and_its_strips() {
     }
     let (result, _) = run.end();
     let web = &result["web"];
-    assert_eq!((&web["forbidden"], &web["not_possible"]), (&json!(2), &json!(8)), "{web}");
+    assert_eq!((&web["forbidden"], &web["not_possible"]), (&json!(2), &json!(9)), "{web}");
     assert_eq!(web["obeyed"], 12, "{web}");
 }
 

@@ -21,6 +21,8 @@ pub(super) enum Asked {
     Plan,
     /// The next sibling policy.
     Policy,
+    /// Those that came in at MIDI inputs.
+    EndNotes,
     Help,
     Redraw,
     Quit,
@@ -40,7 +42,7 @@ pub(super) struct Key {
 }
 
 /// All keys, in the help's order. Those with Ctrl are not in here as codes, because there the letters mean something else.
-pub(super) const KEYS: [Key; 13] = [
+pub(super) const KEYS: [Key; 14] = [
     key(&[Char(' ')], Asked::PlayOrStop, ["space", "play, or stop", "space play/stop"]),
     key(&[Char('['), Left], Asked::Bars(-1), ["[ or left", "one bar back", ""]),
     key(&[Char(']'), Right], Asked::Bars(1), ["] or right", "one bar on", ""]),
@@ -71,6 +73,7 @@ pub(super) const KEYS: [Key; 13] = [
         Asked::Policy,
         ["p", "the next sibling policy that changes something here", "p policy"],
     ),
+    key(&[Char('m')], Asked::EndNotes, ["m", "end all notes that came in at MIDI inputs", ""]),
     key(&[], Asked::Redraw, ["Ctrl-L", "draw everything anew", ""]),
     key(&[Char('q')], Asked::Quit, ["q", "quit and print the result", "q quit"]),
     key(&[Char('?'), Char('h')], Asked::Help, ["?", "this help, or back", "? help"]),

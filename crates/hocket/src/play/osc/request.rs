@@ -41,6 +41,8 @@ pub(in crate::play) enum Request {
     Spans(Spans),
     /// Who may run beside the workers.
     Policy(SiblingPolicy),
+    /// All notes that came in at MIDI inputs end.
+    EndNotes,
     Status,
     Quit,
 }
@@ -160,6 +162,7 @@ pub(in crate::play) fn request(message: &OscMessage) -> Result<Request, Refusal>
     match addr.as_str() {
         "/play" => Ok(Request::Play),
         "/stop" => Ok(Request::Stop),
+        "/notes/off" => Ok(Request::EndNotes),
         "/quit" => Ok(Request::Quit),
         "/status" => Ok(Request::Status),
         "/locate" => match args.as_slice() {

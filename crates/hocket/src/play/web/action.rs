@@ -27,6 +27,7 @@ pub(super) fn obey(
         Command::LoopOff => steering.loop_off(),
         Command::Loop(start, end) => steering.loop_between(start, end),
         Command::Strip(name, change) => strips.change(&name, change),
+        Command::EndNotes => steering.end_notes(),
         // A page that was left open must not end a concert.
         Command::Effects(..)
         | Command::Schedule(_)

@@ -42,6 +42,7 @@ fn addresses_ask_for_what_they_say() {
     // A button sends whether it is pressed.
     check("/stop", vec![Float(1.0)], Request::Stop);
     check("/status", vec![], Request::Status);
+    check("/notes/off", vec![], Request::EndNotes);
     check("/quit", vec![], Request::Quit);
     for seconds in [Int(2), Long(2), Float(2.0), Double(2.0), Text("2".into())] {
         check("/locate", vec![seconds], Request::Locate(Position::Seconds(2.0)));
