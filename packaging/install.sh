@@ -61,6 +61,7 @@ install_all() { # ROOT
   copy sessions/soundfonts/* "$root/share/hocket/sessions/soundfonts"
   copy README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE packaging/limits.conf 'packaging/hocket@.service' \
     "$root/share/doc/hocket"
+  copy 'packaging/user/hocket@.service' "$root/share/doc/hocket/user"
   rm -r "$root/made"
 }
 

@@ -108,6 +108,7 @@ Exit codes:
     1 a deadline or threshold was missed (only with an option that checks it), or a check of a plug-in failed
     2 bad usage or bad input, or a file that would be overwritten
     3 not possible here (rights, memory, disk, device)
+    4 played to its end, but a recording or the log is not whole (only play)
   130 interrupted with Ctrl-C; what was done until then is kept";
 
 /// The commands.

@@ -13,6 +13,8 @@ pub enum Exit {
     BadInput,
     /// 3: not possible here (rights, disk, device).
     NotPossible,
+    /// 4: the session played as it was asked to, and a recording or the log of it is not whole. To play again would not help.
+    NotWhole,
     /// 130: stopped by the user; what was done until then is kept.
     Interrupted,
 }
@@ -25,6 +27,7 @@ impl Exit {
             Exit::Missed => 1,
             Exit::BadInput => 2,
             Exit::NotPossible => 3,
+            Exit::NotWhole => 4,
             Exit::Interrupted => 130,
         }
     }

@@ -122,10 +122,12 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     watched::set_up(args.plugin_faults.into(), Pace::RealTime);
     let mut wanted = takes::wanted(&args.take, opened.session_mut())?;
     takes::expect_live(&mut wanted, |input| opened.is_live(input));
+    let mut log = args.log.clone();
     if args.number_takes {
-        takes::number(&mut wanted);
+        takes::number(&mut wanted, log.as_mut());
     }
-    check_files(args, &opened, &wanted)?;
+    let log = log.as_deref();
+    check_files(args, &opened, (&wanted, log))?;
     crate::bench::check_block(frames, opened.rate_hz())?;
     crate::notes::feedback(opened.session(), frames, opened.rate_hz());
     crate::notes::serial_workers(args.workers, &[args.schedule]);
@@ -172,9 +174,10 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     let takes_end = if matches!(until, Until::Song(_)) { None } else { length };
     let takes = Takes::begin(&wanted, &engine, takes_end)?;
     let begin = |path: &Path| {
-        SessionLog::begin(path, loaded.rate_hz, facts_of_log(args, &engine, &loaded, &sound))
+        let facts = facts_of_log(args, &engine, &loaded, &sound);
+        SessionLog::begin(path, args.force, loaded.rate_hz, facts)
     };
-    let session_log = args.log.as_deref().map(begin).transpose()?;
+    let session_log = log.map(begin).transpose()?;
     parts.end("preparing");
     let run = Run {
         loaded: &loaded,
@@ -205,7 +208,7 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
         costs::keep(path, &engine.control())?;
         wrote(path);
     }
-    args.log.iter().filter(|_| outcome.is_logged).for_each(|path| wrote(path));
+    log.iter().filter(|_| outcome.is_logged).for_each(|path| wrote(path));
     parts.tell();
     if let End::DeviceEnded(why) = &outcome.end {
         tell(why);
@@ -262,7 +265,13 @@ fn tell_ready(sound: &Sound, ready: &Ready) {
     }
 }
 
-fn check_files(args: &PlayArgs, opened: &OpenedSession, takes: &[Wanted]) -> Result<(), Failure> {
+/// `recorded`: the takes and the log, by the names that they get.
+fn check_files(
+    args: &PlayArgs,
+    opened: &OpenedSession,
+    recorded: (&[Wanted], Option<&Path>),
+) -> Result<(), Failure> {
+    let (takes, log) = recorded;
     let mut files = Files::new(args.force);
     files.reads_session(&args.session, opened.sources());
     opened.input_files().for_each(|path| files.reads("the file of an --input", path));
@@ -274,22 +283,23 @@ fn check_files(args: &PlayArgs, opened: &OpenedSession, takes: &[Wanted]) -> Res
     if let Some(path) = &args.costs {
         files.writes("--costs", path, Kind::Checked)?;
     }
-    if let Some(path) = &args.log {
+    if let Some(path) = log {
         files.writes("--log", path, Kind::Log)?;
     }
     takes::check_files(takes, opened.rate_hz(), &mut files)
 }
 
+/// A device that has ended comes first: only then does it help to play again, and a service does.
 fn exit(outcome: &Outcome, args: &PlayArgs) -> Exit {
     let missed = args.max_misses.is_some_and(|most| outcome.meter.misses.total() > most);
-    let lost = outcome.takes.iter().any(|take| !take.is_whole());
+    let lost = outcome.takes.iter().any(|take| !take.is_whole()) || !outcome.is_logged;
     let ended = matches!(outcome.end, End::DeviceEnded(_));
-    let lost = lost || !outcome.is_logged;
-    match (lost || ended, outcome.interrupted, missed) {
-        (true, _, _) => Exit::NotPossible,
-        (false, true, _) => Exit::Interrupted,
-        (false, false, true) => Exit::Missed,
-        (false, false, false) => Exit::Done,
+    match (ended, lost, outcome.interrupted, missed) {
+        (true, _, _, _) => Exit::NotPossible,
+        (false, true, _, _) => Exit::NotWhole,
+        (false, false, true, _) => Exit::Interrupted,
+        (false, false, false, true) => Exit::Missed,
+        (false, false, false, false) => Exit::Done,
     }
 }
 

@@ -127,12 +127,18 @@ pub(crate) fn unknown(asked: &str, name: &str, session: &Session) -> Failure {
 /// The longest name of a file on Linux, in bytes.
 const LONGEST_NAME: usize = 255;
 
-/// Gives the takes of a run that is not the first one a number that none has yet, the same to all of them, and says so.
-pub(crate) fn number(takes: &mut [Wanted]) {
-    if numbers::number(takes) {
+/// Gives the takes and the log of a run that is not the first one a number that none has yet, the same to all of them, and
+/// says so. A log that is no regular file, such as a pipe, keeps its name.
+pub(crate) fn number(takes: &mut [Wanted], log: Option<&mut PathBuf>) {
+    let is_file = |path: &PathBuf| std::fs::metadata(path).map_or(true, |there| there.is_file());
+    let mut log = log.filter(|path| is_file(path));
+    let mut files: Vec<&mut PathBuf> = takes.iter_mut().map(|take| &mut take.file).collect();
+    files.extend(log.as_deref_mut());
+    if numbers::number(&mut files) {
         for Wanted { asked, file, .. } in takes {
             note(format_args!("{asked} is recorded to {}", file.display()));
         }
+        log.iter().for_each(|log| note(format_args!("the log is {}", log.display())));
     }
 }
 

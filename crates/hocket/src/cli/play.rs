@@ -106,8 +106,9 @@ pub struct PlayArgs {
     /// messages that a track plays. May be given several times.
     #[arg(long, value_name = "STRIP=FILE")]
     pub take: Vec<NamedFile>,
-    /// Records to new files where takes of an earlier run are there: mix.wav, then mix-2.wav, mix-3.wav. All takes of a run
-    /// have the same number, also those of the session. Without it, Hocket refuses a take whose file exists.
+    /// Records to new files where takes or the --log of an earlier run are there: mix.wav, then mix-2.wav, mix-3.wav. All takes
+    /// of a run and its log have the same number, also takes of the session. Without it, Hocket refuses a take whose file
+    /// exists, and a log that is there.
     #[arg(long)]
     pub number_takes: bool,
     /// Gives a strip ports of its own beside the master's, behind its fader: the name of a track, group or return, or
@@ -135,7 +136,7 @@ pub struct PlayArgs {
     pub web_anywhere: bool,
     /// Writes a line of JSON for each miss and each xrun: when, which block, by how much, why, and whose fault it was. A take that
     /// fails has a line, too. The first line says what runs, the last one has the counts. A file that is there stays, unless --force
-    /// is given.
+    /// is given; with --number-takes, a later run writes another file.
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
     /// Replaces a file of --log that is there.

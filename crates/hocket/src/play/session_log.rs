@@ -4,7 +4,7 @@
 //! A thread of its own writes it, so a disk that is slow holds up nobody. Lines wait in a queue with an end, and the file
 //! has an end, too. What finds no room is counted, and the last line has the count.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -50,18 +50,24 @@ pub(super) struct SessionLog {
 }
 
 impl SessionLog {
-    /// Creates the file and writes its first line: `facts` of the run.
+    /// Creates the file and writes its first line: `facts` of the run. `replaces`: an earlier log may go.
     ///
     /// # Errors
-    /// The file cannot be created, or no thread can start: exit code 3.
-    pub(super) fn begin(path: &Path, rate_hz: u32, facts: Value) -> Result<SessionLog, Failure> {
+    /// A file came there since the files of the command were checked: exit code 2. It cannot be created, another run writes
+    /// it, or no thread can start: exit code 3.
+    pub(super) fn begin(
+        path: &Path,
+        replaces: bool,
+        rate_hz: u32,
+        facts: Value,
+    ) -> Result<SessionLog, Failure> {
         let not_possible = |error: std::io::Error| {
             Failure::not_possible(format!(
                 "--log {}: cannot be written: {error}; choose a file that you may write",
                 path.display()
             ))
         };
-        let file = File::create(path).map_err(not_possible)?;
+        let file = open(path, replaces)?.map_err(not_possible)?;
         let (lines, incoming) = sync_channel(QUEUE);
         let mut writer =
             Writer { file, path: path.into(), good: 0, lines: 0, left_out: 0, has_failed: false };
@@ -197,6 +203,39 @@ impl SessionLog {
     }
 }
 
+/// A new file, or an earlier log that may be replaced, and nobody else's while it is open. The outer error has a message of
+/// its own.
+fn open(path: &Path, replaces: bool) -> Result<std::io::Result<File>, Failure> {
+    // Whatever is there is emptied only when nobody else writes it.
+    let file = match OpenOptions::new().write(true).create(true).truncate(false).open(path) {
+        Ok(file) => file,
+        Err(error) => return Ok(Err(error)),
+    };
+    let Ok(there) = file.metadata() else { return Ok(Ok(file)) };
+    if !there.is_file() {
+        // A pipe or a device takes what it gets.
+        return Ok(Ok(file));
+    }
+    // A file system without locks refuses in another way, and there the length alone counts.
+    if let Err(TryLockError::WouldBlock) = file.try_lock() {
+        return Err(Failure::not_possible(format!(
+            "--log {}: another run writes this log, and it was not changed; name another file",
+            path.display()
+        )));
+    }
+    // Again, because the one that has written it may have ended before the lock.
+    let bytes = file.metadata().map_or(there.len(), |there| there.len());
+    match bytes {
+        0 => Ok(Ok(file)),
+        _ if replaces => Ok(file.set_len(0).map(|()| file)),
+        _ => Err(Failure::bad_input(format!(
+            "--log {}: a file came here while the session was loaded, and it was not changed; name another file, or replace it \
+             with --force",
+            path.display()
+        ))),
+    }
+}
+
 fn first_line(mut facts: Value) -> Value {
     facts["format"] = FORMAT.into();
     facts["event"] = "start".into();
@@ -269,5 +308,42 @@ impl Writer {
                 self.path.display()
             ));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Exit;
+
+    #[test]
+    fn a_log_that_came_meanwhile_stays_and_two_runs_never_share_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log.jsonl");
+        let begin = |replaces| SessionLog::begin(&path, replaces, 48_000, json!({}));
+        let text = || std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, "evidence\n").unwrap();
+        let refused = begin(false).err().unwrap();
+        assert_eq!((refused.exit, &*text()), (Exit::BadInput, "evidence\n"), "{refused}");
+
+        let first = begin(true).unwrap();
+        let begun = text();
+        assert!(begun.starts_with('{') && begun.contains("\"start\""), "{begun}");
+        for replaces in [false, true] {
+            let refused = begin(replaces).err().unwrap();
+            assert_eq!((refused.exit, text()), (Exit::NotPossible, begun.clone()), "{refused}");
+        }
+        assert!(first.end(json!({ "lines_left_out": 0 })));
+        assert!(text().starts_with(&begun) && text().lines().count() == 2, "{}", text());
+        // Nobody writes it any more.
+        assert!(begin(true).unwrap().end(json!({})));
+    }
+
+    #[test]
+    fn a_file_that_is_empty_is_nobodys_evidence() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log.jsonl");
+        std::fs::write(&path, "").unwrap();
+        assert!(SessionLog::begin(&path, false, 48_000, json!({})).unwrap().end(json!({})));
     }
 }

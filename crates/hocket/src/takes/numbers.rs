@@ -1,23 +1,23 @@
-//! Names for takes that are recorded run after run: `mix.wav`, then `mix-2.wav`, `mix-3.wav`.
+//! Names for what is recorded run after run: `mix.wav`, then `mix-2.wav`, `mix-3.wav`.
 //!
-//! All takes of a run have the same number, so what was recorded together has one number. It is one more than the highest
+//! All files of a run have the same number, so what was recorded together has one number. It is one more than the highest
 //! that is there, and not the first free one: then the newest run has the highest number, whatever was deleted.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use super::{NOTES, Wanted};
+use super::NOTES;
 
-/// Gives takes the number of this run, unless none of them is there yet. Returns whether it has. A folder that cannot be
-/// read counts as empty: beginning the take there fails, and that error names the reason.
+/// Gives the takes and the log of a run its number, unless none of them is there yet. Returns whether it has. A folder that
+/// cannot be read counts as empty: beginning the take there fails, and that error names the reason.
 ///
-/// Thread: control. Cost: reads the folder of each take.
-pub(super) fn number(takes: &mut [Wanted]) -> bool {
-    let last = takes.iter().filter_map(|take| last_number(&take.file)).max();
+/// Thread: control. Cost: reads the folder of each file.
+pub(super) fn number(files: &mut [&mut PathBuf]) -> bool {
+    let last = files.iter().filter_map(|file| last_number(file)).max();
     let Some(last) = last else { return false };
-    for take in takes {
-        take.file = numbered(&take.file, last.saturating_add(1));
+    for file in files {
+        **file = numbered(file, last.saturating_add(1));
     }
     true
 }
@@ -80,6 +80,24 @@ mod tests {
         ] {
             assert_eq!(of(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn all_files_of_a_run_have_one_number() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let numbered = |names: [&str; 2]| {
+            let [mut take, mut log] = names.map(at);
+            let is_numbered = number(&mut [&mut take, &mut log]);
+            (is_numbered, [take, log])
+        };
+        let names = ["mix.wav", "evening.jsonl"];
+        assert_eq!(numbered(names), (false, names.map(at)));
+        // A run whose take was deleted.
+        std::fs::write(at("evening-4.jsonl"), "").unwrap();
+        assert_eq!(numbered(names), (true, ["mix-5.wav", "evening-5.jsonl"].map(at)));
+        std::fs::write(at("mix-7.wav"), "").unwrap();
+        assert_eq!(numbered(names), (true, ["mix-8.wav", "evening-8.jsonl"].map(at)));
     }
 
     #[test]

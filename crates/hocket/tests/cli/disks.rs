@@ -192,7 +192,7 @@ fn a_take_hears_lanes_tempos_and_the_loop() {
 
 /// The shell lets no file grow beyond 64 KiB: the same failure as a full disk, at another place.
 #[test]
-fn a_disk_that_is_full_ends_the_take_and_is_told_with_exit_code_3() {
+fn a_disk_that_is_full_ends_the_take_and_is_told_with_exit_code_4() {
     let (folder, file) = one_track("");
     let take = folder.path().join("take.wav");
     let script = "trap '' XFSZ; ulimit -f 64; exec \"$0\" \"$@\"";
@@ -203,7 +203,7 @@ fn a_disk_that_is_full_ends_the_take_and_is_told_with_exit_code_3() {
         .output()
         .unwrap();
     let ran = crate::support::Ran::from(ran);
-    assert_eq!(ran.code, Some(3), "{}\n{}", ran.out, ran.err);
+    assert_eq!(ran.code, Some(4), "{}\n{}", ran.out, ran.err);
     assert!(ran.out.contains("it ended early"), "{}", ran.out);
     // What fits is a valid file.
     let kept = decode(&take).unwrap();
@@ -229,7 +229,7 @@ fn a_full_file_system_ends_the_take_alone_and_what_was_written_is_intact() {
     let Some(ran) = in_small_file_system(300, &full, &play) else {
         return println!("SKIPPED {NAME}: no mount in a namespace of its own here");
     };
-    assert_eq!(ran.code, Some(3), "{}\n{}", ran.out, ran.err);
+    assert_eq!(ran.code, Some(4), "{}\n{}", ran.out, ran.err);
     let lines: Vec<Value> =
         ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let (told, looks) = lines.split_last().unwrap();
@@ -278,7 +278,7 @@ fn headless_lines_name_a_take_that_has_ended() {
     let Some(ran) = in_small_file_system(300, &full, &play) else {
         return println!("SKIPPED {NAME}: no mount in a namespace of its own here");
     };
-    assert_eq!(ran.code, Some(3), "{}\n{}", ran.out, ran.err);
+    assert_eq!(ran.code, Some(4), "{}\n{}", ran.out, ran.err);
     let mut lines = ran.out.lines().filter(|line| line.contains(" of 4.0 s, playing at bar "));
     assert!(lines.any(|line| line.contains("; take master: ended early: ")), "{}", ran.out);
 }

@@ -90,27 +90,81 @@ fn completions_are_printed_for_every_shell() {
     }
 }
 
-/// systemd itself reads the example of a unit, with the program of this test in the place of the installed one.
-#[test]
-fn systemd_understands_the_unit_and_the_program_its_command() {
-    let unit = std::fs::read_to_string(root().join("packaging/hocket@.service")).unwrap();
-    let start = unit.lines().find_map(|line| line.strip_prefix("ExecStart=/usr/bin/hocket "));
-    // Without a server and a session of that name: what is wrong then is the session alone.
-    let start = start.unwrap().replace("jack", "virtual").replace("/etc/hocket/%i", "/no/such");
-    check_refused(&start.split(' ').collect::<Vec<_>>(), 2, &["/no/such.toml"]);
+/// The examples of units: of the system and of a user, where each has the program and its sessions, and what systemd is asked.
+const UNITS: [(&str, &str, &str, &[&str]); 2] = [
+    ("packaging/hocket@.service", "/usr/bin/hocket", "/etc/hocket", &[]),
+    ("packaging/user/hocket@.service", "%h/.local/bin/hocket", "%h/.config/hocket", &["--user"]),
+];
 
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("hocket@band.service");
-    let here = unit
-        .replace("ExecStart=/usr/bin/hocket", concat!("ExecStart=", env!("CARGO_BIN_EXE_hocket")));
-    std::fs::write(&file, here).unwrap();
-    let Ok(read) = Command::new("systemd-analyze").args(["verify", "--man=no"]).arg(&file).output()
-    else {
-        println!("SKIPPED systemd_understands_the_unit: there is no systemd-analyze");
-        return;
-    };
-    let said = String::from_utf8_lossy(&read.stderr);
-    assert!(read.status.success() && !said.contains("hocket@"), "{said}");
+/// What a line of a unit says.
+fn says<'a>(unit: &'a str, key: &str) -> &'a str {
+    let line = unit.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
+    line.unwrap_or_else(|| panic!("no {key} in {unit}"))
+}
+
+/// systemd itself reads the examples, with the program of this test in the place of the installed one.
+#[test]
+fn systemd_understands_the_units_and_the_program_their_command() {
+    for (file, program, sessions, whose) in UNITS {
+        let unit = text(&root().join(file));
+        let start = says(&unit, "ExecStart").strip_prefix(&format!("{program} "));
+        // Without a server and a session of that name: what is wrong then is the session alone.
+        let start = start.unwrap().replace("jack", "virtual").replace(sessions, "/no/such");
+        let start = start.replace("%i", "band");
+        check_refused(&start.split(' ').collect::<Vec<_>>(), 2, &["/no/such/band.toml"]);
+
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("hocket@band.service");
+        let here = format!("ExecStart={}", env!("CARGO_BIN_EXE_hocket"));
+        std::fs::write(&file, unit.replace(&format!("ExecStart={program}"), &here)).unwrap();
+        let mut command = Command::new("systemd-analyze");
+        let Ok(read) = command.args(whose).args(["verify", "--man=no"]).arg(&file).output() else {
+            println!("SKIPPED systemd_understands_the_units: there is no systemd-analyze");
+            return;
+        };
+        let said = String::from_utf8_lossy(&read.stderr);
+        assert!(!said.contains("hocket@"), "{said}");
+        // Without a manager of this user there is nothing to verify with.
+        assert!(read.status.success() || !whose.is_empty(), "{said}");
+    }
+}
+
+/// A service starts again where the sound server has ended, and plays nothing a second time for another reason.
+#[test]
+fn a_service_starts_again_only_where_the_device_has_ended() {
+    let (_folder, file) = crate::support::one_track("");
+    let play = ["play", &file, "--length", "0.1"];
+    let with = |more: &[&str]| run(&[&play[..], more].concat());
+    let not_whole = with(&["--log", "/dev/full"]);
+    assert_eq!(not_whole.code, Some(4), "{}", not_whole.err);
+    let stays_down = [
+        run(&["play", "/no/such.toml"]),
+        not_whole,
+        with(&["--frames", "1", "--rate", "192000", "--max-misses", "0", "--priority", "0"]),
+    ];
+    let mut no_server = crate::support::hocket(&[&play[..], &["--device", "jack"]].concat());
+    no_server.env("JACK_DEFAULT_SERVER", "hocket-nobody");
+    let no_server: Ran = no_server.output().unwrap().into();
+    assert_eq!(no_server.code, Some(3), "{}", no_server.err);
+    for (file, ..) in UNITS {
+        let unit = text(&root().join(file));
+        let prevents: Vec<i32> = says(&unit, "RestartPreventExitStatus")
+            .split(' ')
+            .map(|code| code.parse().unwrap())
+            .collect();
+        assert_eq!(says(&unit, "Restart"), "on-failure");
+        for ran in &stays_down {
+            let code = ran.code.unwrap();
+            assert!(code == 0 || prevents.contains(&code), "{file}: {code}: {}", ran.err);
+        }
+        assert_eq!(prevents, [1, 2, 4], "{file}");
+        assert!(!prevents.contains(&no_server.code.unwrap()), "{file}");
+        assert_eq!(says(&unit, "SuccessExitStatus"), "130");
+        // Takes may wait 60 s for their disk and the log 10 s, and a server that hangs is left after 35 s.
+        assert!(says(&unit, "TimeoutStopSec").parse::<u32>().unwrap() >= 105, "{file}");
+        let start = says(&unit, "ExecStart");
+        assert!(start.contains(" --number-takes ") && start.contains(" --log "), "{start}");
+    }
 }
 
 /// Every regular file below a folder, relative to it.
@@ -163,6 +217,8 @@ fn what_is_installed_works_and_is_removed_without_a_trace() {
         "share/hocket/sessions/impulses/small-room.wav",
         "share/hocket/sessions/soundfonts/small.sf2",
         "share/doc/hocket/LICENSE-MIT",
+        "share/doc/hocket/hocket@.service",
+        "share/doc/hocket/user/hocket@.service",
     ] {
         assert!(installed.contains(&format!("opt/{name}")), "{name} is missing in {installed:#?}");
     }

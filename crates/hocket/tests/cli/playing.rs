@@ -1,5 +1,8 @@
 //! `hocket play`: runs, tells, ends when told.
 
+use std::process::Stdio;
+use std::time::Duration;
+
 use serde_json::Value;
 
 use crate::support::{check_refused, example, in_small_file_system, one_track, run, session};
@@ -152,12 +155,56 @@ fn a_log_replaces_nothing_unless_it_is_forced_to() {
     );
 }
 
+/// A service starts again with the same command.
+#[test]
+fn with_numbers_each_run_has_a_log_with_the_number_of_its_takes() {
+    let (folder, file) = one_track("");
+    let at = |name: &str| folder.path().join(name);
+    let take = format!("master={}", at("mix.wav").display());
+    let log = at("log.jsonl").display().to_string();
+    let args = ["play", &file, "--length", "0.1", "--number-takes", "--log", &log];
+    for take in [&["--take", &take][..], &[], &["--take", &take]] {
+        let ran = run(&[&args[..], take].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+    }
+    for name in ["log.jsonl", "log-2.jsonl", "log-3.jsonl"] {
+        assert_eq!(lines(&at(name)).last().unwrap()["event"], "end", "{name}");
+    }
+    let is_there = ["mix.wav", "mix-2.wav", "mix-3.wav"].map(|name| at(name).exists());
+    assert_eq!(is_there, [true, false, true]);
+    // What is no file has no number.
+    let device = ["play", &file, "--length", "0.1", "--number-takes", "--log", "/dev/null"];
+    assert_eq!(run(&device).code, Some(0));
+}
+
+/// The second one is refused however it was asked, and the first one keeps every line.
+#[test]
+fn two_runs_never_write_the_same_log() {
+    let (folder, file) = one_track("");
+    let log = folder.path().join("log.jsonl");
+    let args = ["play", &file, "--length", "600", "--log", log.to_str().unwrap()];
+    let mut first = crate::support::hocket(&args);
+    let first = first.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut first = first.spawn().unwrap();
+    let is_begun = || std::fs::read(&log).is_ok_and(|text| text.ends_with(b"\n"));
+    while !is_begun() {
+        assert_eq!(first.try_wait().unwrap(), None, "the first one has ended");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let begun = std::fs::read(&log).unwrap();
+    check_refused(&[&args[..], &["--force"]].concat(), 3, &["log.jsonl", "another run writes"]);
+    let text = std::fs::read(&log).unwrap();
+    first.kill().unwrap();
+    first.wait().unwrap();
+    assert!(text.starts_with(&begun), "{}", String::from_utf8_lossy(&text));
+}
+
 #[test]
 fn a_log_on_a_full_disk_is_told_once_and_the_session_plays_on() {
     let (_folder, file) = hopeless();
     let args = ["play", &file, "--json", "--frames", "1", "--rate", "192000", "--length", "0.01"];
     let ran = run(&[&args[..], &["--log", "/dev/full"]].concat());
-    assert_eq!(ran.code, Some(3), "{}", ran.err);
+    assert_eq!(ran.code, Some(4), "{}", ran.err);
     let warnings = ran.err.matches("--log /dev/full: cannot be written").count();
     assert_eq!(warnings, 1, "{}", ran.err);
     assert!(ran.err.contains("free some space"), "{}", ran.err);
@@ -181,7 +228,7 @@ fn a_log_that_fills_the_disk_keeps_every_line_that_is_whole() {
     let Some(ran) = in_small_file_system(64, &full, &play) else {
         return println!("SKIPPED {NAME}: no mount in a namespace of its own here");
     };
-    assert_eq!(ran.code, Some(3), "{}", ran.err);
+    assert_eq!(ran.code, Some(4), "{}", ran.err);
     assert_eq!(ran.err.matches("cannot be written").count(), 1, "{}", ran.err);
     assert!(ran.err.contains("plays on"), "{}", ran.err);
     let told: Value = serde_json::from_str(&ran.out).unwrap();

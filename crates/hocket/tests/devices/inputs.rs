@@ -100,7 +100,7 @@ fn what_never_arrived_is_missing_in_takes_of_inputs_and_told() {
     send(child.id(), "-INT");
     let output = child.wait_with_output().unwrap();
     let warning = "warning: take mic: ";
-    check(&output, 3, &[warning, "of the input never arrived, because periods were skipped"]);
+    check(&output, 4, &[warning, "of the input never arrived, because periods were skipped"]);
 
     let told = json(&output);
     // The command line's take comes first.
