@@ -4,7 +4,7 @@ mod numbers;
 mod running;
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hocket_disk::{Missing, Recorder, RecorderSettings, TakeReport, TakeWatch};
 use hocket_engine::{Engine, NodeKind, Prepared};
@@ -21,7 +21,7 @@ use crate::files::{Files, Kind};
 use crate::output::note;
 use running::{Block, Running};
 
-/// How long the end of a command waits for the disk.
+/// How long the end of a command waits for the disk, and for all its takes together. The units in `packaging/` give it that time.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The strip that every session has.
 pub(crate) const MASTER: &str = "master";
@@ -59,7 +59,7 @@ pub(crate) fn wanted(args: &[NamedFile], session: &mut Session) -> Result<Vec<Wa
     for arg in args {
         let (name, file) = arg.named(|name| strip_named(name, session).is_some());
         let asked = format!("--take {arg}");
-        let strip = strip_named(&name, session).ok_or_else(|| unknown(&asked, &name, session))?;
+        let strip = strip_named(&name, session).ok_or_else(|| no_strip(&asked, &name, session))?;
         let (from, channels) = match TakeSpec::holds_events(&file) {
             true => (events_of(strip, session).ok_or_else(|| no_events(&asked, &name))?, 0),
             false => (TakeFrom::Strip(strip, Tap::PostFader), Ports::STEREO.main),
@@ -110,6 +110,17 @@ pub(crate) fn strip_named(name: &str, session: &Session) -> Option<StripId> {
         return Some(StripId::Master);
     }
     session.strip_ids().into_iter().find(|id| session.strip(*id).name == name)
+}
+
+/// As [`unknown`], for a take. An input is no strip, and only the session records it.
+fn no_strip(asked: &str, name: &str, session: &Session) -> Failure {
+    match session.inputs.iter().any(|input| input.name == name) {
+        true => Failure::bad_input(format!(
+            "{asked}: '{name}' is an input, and --take records strips; write [[take]] with input = \"{name}\" in the session, or \
+             name the track that plays it"
+        )),
+        false => unknown(asked, name, session),
+    }
 }
 
 /// `asked`: the flag and its value.
@@ -242,7 +253,10 @@ fn samples(format: FileFormat) -> WavFormat {
 /// Says which inputs a device brings: what it skips is missing in their takes.
 pub(crate) fn expect_live(takes: &mut [Wanted], is_live: impl Fn(InputId) -> bool) {
     for take in takes {
-        take.is_live = matches!(take.from, TakeFrom::Input(input) if is_live(input));
+        take.is_live = match take.from {
+            TakeFrom::Input(input) | TakeFrom::Events(EventsOf::Input(input)) => is_live(input),
+            TakeFrom::Strip(..) | TakeFrom::Events(EventsOf::Track(_)) => false,
+        };
     }
 }
 
@@ -400,17 +414,24 @@ impl Takes {
             drop(input);
             ending.push((take_of, take));
         }
-        let ended = ending.into_iter().map(|(take_of, take)| {
-            let report = take.finish(PATIENCE).ok();
+        let ended = in_turn(ending, PATIENCE, |(take_of, take), left| {
+            let report = take.finish(left).ok();
             Ended { take_of, report }
         });
-        let ended: Vec<Ended> = ended.collect();
         if ended.iter().any(|take| take.report.is_none()) {
             // Its end would wait for a disk that does not answer.
             std::mem::forget(recorder);
         }
         ended
     }
+}
+
+/// Does something to one after another, each within what the ones before have left of the time for all: a disk that does not
+/// answer would otherwise take it anew for each.
+fn in_turn<T, R>(all: Vec<T>, time: Duration, mut each: impl FnMut(T, Duration) -> R) -> Vec<R> {
+    let until = Instant::now() + time;
+    let one = |one| each(one, until.saturating_duration_since(Instant::now()));
+    all.into_iter().map(one).collect()
 }
 
 /// A take that has ended.
@@ -518,4 +539,23 @@ fn missing_json(places: &[Missing]) -> Value {
     let place =
         |Missing { at_frame, frames }: &Missing| json!({ "at_frame": at_frame, "frames": frames });
     places.iter().take(PLACES_IN_JSON).map(place).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// However slow the machine is: what one waits for is not given to the next one.
+    #[test]
+    fn takes_that_wait_for_one_disk_share_the_time() {
+        let (mut given, time) = (Vec::new(), Duration::from_millis(50));
+        let numbers = in_turn(vec![1, 2, 3], time, |number, left| {
+            given.push(left);
+            std::thread::sleep(left);
+            number
+        });
+        assert_eq!(numbers, [1, 2, 3]);
+        assert_eq!(given[1..], [Duration::ZERO; 2], "{given:?}");
+        assert!(given.iter().sum::<Duration>() <= time, "{given:?}");
+    }
 }

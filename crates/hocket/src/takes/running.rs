@@ -63,8 +63,10 @@ impl Running {
 
     /// So many frames never came from the device. Thread: leader, between blocks.
     pub(super) fn miss(&mut self, frames: u64) {
-        if let (Input::Audio(input), true) = (&mut self.input, self.take_of.is_live) {
-            input.miss(frames);
+        match &mut self.input {
+            _ if !self.take_of.is_live => {}
+            Input::Audio(input) => input.miss(frames),
+            Input::Events(input) => input.miss(frames),
         }
     }
 

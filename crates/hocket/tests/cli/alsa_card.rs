@@ -144,8 +144,33 @@ fn a_card_that_slept_plays_on_whether_or_not_its_driver_can_resume_it() {
         let (runs, what) = (card.runs("PLAYBACK"), format!("{way}, {resumes}, {dozes}: {told}"));
         assert_eq!(befell(&runs), ["suspend"; 2], "{what}: {runs:?}");
         assert_eq!(xruns(&told), 0, "sleep is no xrun: {what}");
+        // Each time it begins anew, and the period that was due is lost at least.
+        assert!(told["skipped"].as_u64().unwrap() >= 2, "{what}");
         check_song(&card, &rendered);
     }
+}
+
+/// What came in while the card slept is missing in a take of it, and the take of a strip misses nothing.
+#[test]
+fn a_take_of_an_input_is_not_whole_after_the_card_slept() {
+    let test = "a_take_of_an_input_is_not_whole_after_the_card_slept";
+    let plot = Plot { playback: "suspend@30", rests_ms: 30, ..Plot::default() };
+    let Some(card) = Card::build(test, plot) else { return };
+    let text = format!(
+        "[session]\nname = \"try\"\nsample_rate_hz = {RATE_HZ}\nlength_s = 1\n\n[[input]]\nname = \"mic\"\n\n\
+         [[track]]\nname = \"one\"\ninput = \"mic\"\n\n[[take]]\ninput = \"mic\"\nfile = \"mic.wav\"\n"
+    );
+    let (folder, file) = session(&text);
+    let master = format!("master={}", folder.path().join("master.wav").display());
+    let ran = play(&card, &file, "card", &["--length", "1", "--take", &master]);
+    let told = json(&ran, 4);
+    assert_eq!((befell(&card.runs("PLAYBACK")), xruns(&told)), (vec!["suspend"], 0), "{told}");
+    let [strip, mic] = [0, 1].map(|number| &told["takes"][number]);
+    assert_eq!((&strip["whole"], &mic["whole"]), (&true.into(), &false.into()), "{told}");
+    let missing = mic["missing_frames"].as_u64().unwrap();
+    assert!(missing > 0 && missing.is_multiple_of(FRAMES as u64), "{told}");
+    assert_eq!(mic["frames"], strip["frames"], "{told}");
+    assert!(ran.err.contains("of the input never arrived"), "{}", ran.err);
 }
 
 /// It ends with exit code 3, and says why once. It still reports and records what it played until then.

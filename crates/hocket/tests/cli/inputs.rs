@@ -51,6 +51,14 @@ fn a_file_at_an_input_sounds_as_a_clip_of_it_does() {
 }
 
 #[test]
+fn a_take_of_an_input_on_the_command_line_names_what_records_it() {
+    let (folder, file) = session(SESSION);
+    let take = format!("mic={}", folder.path().join("x.wav").display());
+    let words = ["'mic' is an input", "[[take]] with input = \"mic\"", "--take mic="];
+    check_refused(&["play", &file, "--take", &take], 2, &words);
+}
+
+#[test]
 fn a_wrong_input_is_refused() {
     let (folder, file) = session(SESSION);
     let out = folder.path().join("out.wav");

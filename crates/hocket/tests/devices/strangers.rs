@@ -327,6 +327,43 @@ fn check_take(told: &serde_json::Value, take: &Path) {
     assert_eq!(told["frames_played"], recorded.frames() as u64, "{told:#}");
 }
 
+/// What came in while PipeWire took another rate is lost: the take of an input says so, and that of a strip is whole.
+#[test]
+fn a_take_of_an_input_is_not_whole_after_another_rate_of_the_server() {
+    const NAME: &str = "a_take_of_an_input_is_not_whole_after_another_rate_of_the_server";
+    let _alone = alone();
+    if !has_pipewire(NAME) || !is_here("pw-metadata", NAME) {
+        return;
+    }
+    let server = PipeWire::start();
+    let path = |name: &str| server.folder.path().join(name);
+    let session = tone_beside_long_work(server.folder.path());
+    let with_input = "[[input]]\nname = \"mic\"\n[[take]]\ninput = \"mic\"\nfile = \"mic.wav\"\n";
+    let text = std::fs::read_to_string(&session).unwrap();
+    std::fs::write(&session, text + with_input).unwrap();
+    let (take, log) = (path("take.wav"), path("log.jsonl"));
+    let master = format!("master={}", take.display());
+    let log_name = log.display().to_string();
+    let args = ["play", &session, "--device", "jack", "--connect", "card", "--length", "600"];
+    let args = [&args[..], &["--json", "--take", &master, "--log", &log_name]].concat();
+    let child = play(server.hocket(Way::PwJack, &args));
+    let size = || std::fs::metadata(&take).map_or(0, |facts| facts.len());
+    wait_until("the take", || size() > 200_000);
+    force_rate(&server, 44_100);
+    let logged = || std::fs::read_to_string(&log).unwrap_or_default();
+    wait_until("the other rate", || logged().contains("\"device_rate_hz\":44100"));
+    wait_until("the loss", || logged().contains("never arrived"));
+    send(child.id(), "-INT");
+    let output = child.wait_with_output().unwrap();
+    check(&output, 4, &["of the input never arrived"]);
+    let told = super::json(&output);
+    check_take(&told, &take);
+    let mic = &told["takes"][1];
+    assert_eq!((&mic["bus"], &mic["whole"]), (&"mic".into(), &false.into()), "{told:#}");
+    assert!(mic["missing_frames"].as_u64().unwrap() > 0, "{told:#}");
+    assert_eq!(mic["frames"], told["takes"][0]["frames"], "{told:#}");
+}
+
 #[test]
 fn another_rate_of_the_server_ends_a_play_that_counts_its_frames() {
     const NAME: &str = "another_rate_of_the_server_ends_a_play_that_counts_its_frames";
