@@ -141,6 +141,12 @@ pub enum JackError {
     /// The client cannot be activated.
     #[error("the JACK server does not activate the client (code {0}); restart the server")]
     Activate(i32),
+    /// The client cannot leave.
+    #[error(
+        "the JACK server does not answer while Hocket leaves it; the end of Hocket frees the server, or restart it if other \
+         programs hang, too"
+    )]
+    Stays,
     /// Nothing to connect to.
     #[error("{0}")]
     Connect(String),
@@ -660,6 +666,10 @@ fn refused(status: i32, server: String) -> JackError {
 }
 
 impl<O: BlockObserver> Device<O> for Jack<O> {
+    fn leave(&mut self) -> Result<(), DeviceError> {
+        if self.client.leave() { Ok(()) } else { Err(JackError::Stays.into()) }
+    }
+
     fn name(&self) -> &'static str {
         "jack"
     }

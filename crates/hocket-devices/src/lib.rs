@@ -76,6 +76,16 @@ pub trait Device<O: BlockObserver> {
         observer: O,
         stop: &AtomicBool,
     ) -> Result<Played<O>, DeviceError>;
+
+    /// Leaves the device for good, as a drop does, and says how that went.
+    ///
+    /// Thread: control. Waits at most some seconds.
+    ///
+    /// # Errors
+    /// [`DeviceError`]: it does not let Hocket go. The end of the process will.
+    fn leave(&mut self) -> Result<(), DeviceError> {
+        Ok(())
+    }
 }
 
 /// Who takes notes of every block.

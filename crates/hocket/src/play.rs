@@ -52,7 +52,7 @@ use crate::files::{Files, Kind};
 use crate::load::streams::{Wait, summary};
 use crate::load::{LoadedSession, OpenedSession, topology};
 use crate::lost_events::NoRoom;
-use crate::output::{Talk, detail, line, note, print, print_json, says, tell};
+use crate::output::{Talk, detail, line, note, print, print_json, says, tell, warn};
 use crate::plugin::{isolated, watched};
 use crate::profile::Known;
 use crate::render::{check_length, wanted_frames};
@@ -197,6 +197,9 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     };
     let (engine, outcome) = play(device.as_mut(), engine, takes, showing, run)?;
     // The client leaves the server before anybody reads what came of it.
+    if let Err(stays) = device.leave() {
+        warn(format_args!("{stays}"));
+    }
     drop(device);
     parts.end("playing");
     match (args.json, args.headless) {

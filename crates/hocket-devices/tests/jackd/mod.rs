@@ -111,9 +111,15 @@ impl Server {
 
     /// Stops all its threads for that long.
     pub fn pause(&self, time: Duration) {
+        self.while_it_stands(|| std::thread::sleep(time));
+    }
+
+    /// Stops all its threads meanwhile.
+    pub fn while_it_stands<T>(&self, work: impl FnOnce() -> T) -> T {
         send(self.process.id(), "-STOP");
-        std::thread::sleep(time);
+        let done = work();
         send(self.process.id(), "-CONT");
+        done
     }
 
     /// A machine has places for eight servers, and a killed one keeps its place until a server of the same name takes

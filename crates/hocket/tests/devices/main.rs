@@ -342,6 +342,19 @@ fn signals_end_the_play_and_lose_nothing() {
     assert!(server.tool("jack_lsp", &[]).unwrap_or(true), "the server goes on");
 }
 
+#[test]
+fn a_server_that_does_not_answer_is_left_all_the_same() {
+    const NAME: &str = "a_server_that_does_not_answer_is_left_all_the_same";
+    let _alone = alone();
+    let Some(server) = Server::start(NAME, RATE_HZ, 256, Mode::Usual) else { return };
+    let playing = Playing::start(&server);
+    let told = server.while_it_stands(|| {
+        send(playing.child.id(), "-INT");
+        playing.end(130, &["does not answer while Hocket leaves it"])
+    });
+    assert_eq!(told["interrupted"], Value::Bool(true), "{told:#}");
+}
+
 /// After a stop the server's own count of frames leaps by far more than has passed, and its clock is wrong for seconds.
 #[test]
 fn a_server_that_stood_still_skipped_the_periods_that_passed_and_no_more() {

@@ -3,8 +3,8 @@
 use std::ffi::{c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use hocket_machine::clock::monotonic_ns;
@@ -27,6 +27,8 @@ const PHYSICAL: u64 = 0x4;
 const CONNECTED_ALREADY: c_int = 17;
 /// A cycle ends within this time, whatever the block length. A callback that takes longer hangs.
 const LONGEST_CYCLE: Duration = Duration::from_secs(5);
+/// A server lets a client go within this time, or never.
+const LONGEST_LEAVE: Duration = Duration::from_secs(10);
 
 /// What the server has reported. Each number stands for itself and publishes nothing, so all accesses are relaxed; but
 /// see [`Reason`] and [`Readiness`].
@@ -147,9 +149,11 @@ pub(in crate::jack) struct Client {
     requests: Requests,
     /// `Some`: the client follows the server's transport. `true`: the server waits for it where it starts.
     follows: Option<bool>,
+    /// [`Client::leave`] was called.
+    has_left: bool,
 }
 
-// SAFETY: jack.h lets any thread call its functions; the pointers are only given back in the drop.
+// SAFETY: jack.h lets any thread call its functions; the pointers are only given back where the client leaves.
 unsafe impl Send for Client {}
 
 /// Not `extern "C"`, because a cancellation may unwind through it (Cancelled).
@@ -297,6 +301,7 @@ impl Client {
             argument: None,
             active: false,
             follows: None,
+            has_left: false,
         };
         Ok(client)
     }
@@ -488,16 +493,61 @@ impl Client {
     }
 }
 
-impl Drop for Client {
-    fn drop(&mut self) {
+impl Client {
+    /// Leaves the server. `false`: it does not let the client go. Then what callbacks use is leaked, and the end of the process tells the
+    /// server.
+    ///
+    /// JACK's server (1.9.21) can wait for ever for a client that it notifies and that leaves at the same time: so libjack is
+    /// asked on a thread of its own, which nobody has to wait for.
+    pub(in crate::jack) fn leave(&mut self) -> bool {
+        if std::mem::replace(&mut self.has_left, true) {
+            return true;
+        }
         self.requests.close();
         self.events.let_start();
         self.events.parked.store(true, Relaxed);
         // libjack cancels its thread and joins it. A callback that hangs would be joined for ever, and it uses what
         // would be freed, so client and arguments are leaked.
         if self.active && !self.come_to_rest() {
-            return;
+            return false;
         }
+        let leaving = Leaving {
+            functions: self.functions,
+            handle: self.handle,
+            events_of_callbacks: self.events_of_callbacks,
+            argument: self.argument.take(),
+            active: self.active,
+        };
+        let (done, left) = mpsc::channel();
+        let leaves = std::thread::Builder::new().name("hocket leaves".into()).spawn(move || {
+            leaving.end();
+            // Nobody may wait any more.
+            let _ = done.send(());
+        });
+        leaves.is_ok() && left.recv_timeout(LONGEST_LEAVE).is_ok()
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+/// What is left of a client whose callbacks rest.
+struct Leaving {
+    functions: &'static Functions,
+    handle: Handle,
+    events_of_callbacks: *const Events,
+    argument: Option<*mut ProcessArgument>,
+    active: bool,
+}
+
+// SAFETY: as for `Client`: jack.h lets any thread call its functions, and the pointers are given back once, in `end`.
+unsafe impl Send for Leaving {}
+
+impl Leaving {
+    fn end(self) {
         // SAFETY: Types, Open: this is the end of it. If the client cannot be closed, callbacks may still come, so what
         // they use is leaked. Otherwise both pointers are given back to what made them.
         unsafe {
@@ -505,7 +555,7 @@ impl Drop for Client {
                 (self.functions.deactivate)(self.handle);
             }
             if (self.functions.client_close)(self.handle) == 0 {
-                self.argument.take().into_iter().for_each(|argument| drop(Box::from_raw(argument)));
+                self.argument.into_iter().for_each(|argument| drop(Box::from_raw(argument)));
                 drop(Arc::from_raw(self.events_of_callbacks));
             }
         }
