@@ -3,7 +3,7 @@
 //! [`decode`] turns any audio file into planar `f32` rows, and [`StreamDecoder`] does so piece by
 //! piece. [`decode_within`] refuses what is too long before it fills the memory. [`probe`] only reads the header,
 //! [`examine`] all of the file, of which it keeps nothing. [`resample`] converts rows to the engine's rate, [`PartDecoder`]
-//! converts parts of a long file without the rest,
+//! converts parts of a long file without the rest, [`Conformer`] converts all of a file that is too long for the memory,
 //! [`AudioWriter`] writes what was rendered, [`LevelMeter`] says how loud it is, and [`Preview`] computes the waveform overview of a file
 //! piece by piece. [`WavLayout`] and [`FlacEncoder`] make the bytes of files that grow while they are
 //! recorded.
@@ -19,6 +19,8 @@ mod bytes;
 mod decode;
 mod resample;
 mod parts;
+mod converter;
+mod conformer;
 mod sample;
 mod dither;
 mod own;
@@ -32,6 +34,7 @@ mod overview;
 
 pub use audio::{Audio, AudioFacts};
 pub use bytes::ReadAt;
+pub use conformer::Conformer;
 pub use decode::{
     MAX_CHANNELS, MAX_SAMPLE_RATE_HZ, MAX_SAMPLES, MIN_SAMPLE_RATE_HZ, decode, decode_within,
     examine, probe,

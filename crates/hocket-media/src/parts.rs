@@ -24,7 +24,8 @@ const PIECE_FRAMES: usize = 1 << 14;
 pub struct PartDecoder {
     decoder: StreamDecoder,
     plan: Plan,
-    resampler: Async<f64>,
+    /// `None`: nothing was converted yet. Its table takes memory, and time.
+    resampler: Option<Async<f64>>,
     faults: Vec<String>,
 }
 
@@ -50,8 +51,7 @@ impl PartDecoder {
             return Ok(None);
         }
         let plan = Plan::new(from_hz, to_hz);
-        let resampler = plan.resampler();
-        Ok(Some(PartDecoder { decoder, plan, resampler, faults: Vec::new() }))
+        Ok(Some(PartDecoder { decoder, plan, resampler: None, faults: Vec::new() }))
     }
 
     /// What the file holds, at its own rate.
@@ -62,6 +62,11 @@ impl PartDecoder {
     /// How many frames the whole file has when it is converted.
     pub fn frames(&self) -> u64 {
         self.plan.output_frames(self.info().frames)
+    }
+
+    /// Whether a part takes nothing of what comes before it; false between two rates with hardly a common divisor.
+    pub fn is_independent(&self) -> bool {
+        self.plan.is_exact()
     }
 
     /// How many frames of the file are decoded for a part: a little more than it lasts.
@@ -87,6 +92,7 @@ impl PartDecoder {
         let part = part.start.min(end)..end;
         let rows = self.decoded(self.reach(&part), channels.min(self.info().channels))?;
         let PartDecoder { plan, resampler, .. } = self;
+        let resampler = resampler.get_or_insert_with(|| plan.resampler());
         Ok(rows.iter().map(|row| plan.convert_part(resampler, row, &part)).collect())
     }
 

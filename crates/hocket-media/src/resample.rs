@@ -103,10 +103,20 @@ impl Plan {
 
     /// Of one channel. Its table of filters takes some milliseconds, so one serves many conversions.
     pub fn resampler(&self) -> Async<f64> {
+        self.resampler_of(1)
+    }
+
+    /// Of so many channels, each of which is converted as if it were alone.
+    pub fn resampler_of(&self, channels: usize) -> Async<f64> {
         let ratio = self.to as f64 / self.from as f64;
         let chunk = (CHUNK_FRAMES * self.to / self.from).clamp(1, CHUNK_FRAMES);
-        Async::new_sinc(ratio, 1.0, &self.params, chunk, 1, FixedAsync::Output)
+        Async::new_sinc(ratio, 1.0, &self.params, chunk, channels, FixedAsync::Output)
             .expect("the ratio is finite and positive and the chunk is not empty")
+    }
+
+    /// How many zeros come before the input, and how many frames are dropped from the output.
+    pub fn delay(&self) -> (usize, usize) {
+        (self.alignment.zeros_before, self.alignment.frames_dropped)
     }
 
     /// The frames of the input that decide these frames of the output, beyond its end where the filter reaches there. A
@@ -136,7 +146,8 @@ impl Plan {
         part
     }
 
-    fn is_exact(&self) -> bool {
+    /// Whether a part can be converted without what comes before it.
+    pub fn is_exact(&self) -> bool {
         self.params.interpolation == SincInterpolationType::Nearest
     }
 

@@ -19,6 +19,7 @@ mod mp3;
 mod sink;
 mod compressed;
 mod stream;
+mod pieces;
 mod faults;
 
 use std::fs::{File, Metadata};
@@ -31,6 +32,7 @@ pub use faults::examine;
 use header::Header;
 pub(crate) use header::{PcmLayout, position};
 pub(crate) use pcm::FrameDecoder;
+pub(crate) use pieces::PieceDecoder;
 use sniff::{Container, Content};
 pub use stream::{SeekCost, StreamDecoder, StreamInfo};
 

@@ -78,6 +78,14 @@ impl Sink {
         self.go_on_at(self.frames());
     }
 
+    /// Moves what is in memory to `rows`, in the place of what they hold, and goes on behind it.
+    pub fn take(&mut self, rows: &mut Vec<Vec<f32>>) {
+        let next = self.frames();
+        rows.resize(self.channels.len(), Vec::new());
+        std::mem::swap(rows, &mut self.channels);
+        self.go_on_at(next);
+    }
+
     /// Drops what is in memory; what is decoded next is frame `frame`.
     pub fn go_on_at(&mut self, frame: u64) {
         self.base = frame;
