@@ -36,7 +36,8 @@ pub(crate) fn load(
     let mut warnings = loaded.warnings.clone();
     let open = |path: &Path| Streamable::open(path, rate_hz, disk.strict);
     let mut streamed = streamed_files(&loaded.session, disk, open);
-    let buffer = DiskBuffer::of(&loaded.session, disk, &streamed, rate_hz)?;
+    let channels = streamed.iter().map(|(index, file)| (*index, file.info.channels)).collect();
+    let buffer = DiskBuffer::of(&loaded.session, disk, &channels, rate_hz)?;
     let ids = (0..loaded.session.media.len()).map(MediaId);
     let audio = ids.map(|id| match streamed.remove(&id.0).zip(buffer.as_ref()) {
         Some((file, buffer)) => Ok(stream(&loaded, id, file, buffer, &mut warnings)),

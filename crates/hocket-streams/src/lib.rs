@@ -3,10 +3,11 @@
 //! hocket-engine knows no files and hocket-disk knows no engine. Here they meet: [`DiskFile`] is the engine's
 //! `StreamedFile`, and it opens a stream of hocket-disk for each clip. The program and the C library both use it.
 //!
-//! Reading order: [`DiskUse`], [`streamed_files`], [`DiskBuffer`], [`DiskFile`].
+//! Reading order: [`DiskUse`], [`streamed_files`], [`Conform`], [`DiskBuffer`], [`DiskFile`].
 #![forbid(unsafe_code)]
 
 mod open_files;
+mod conform;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -25,6 +26,8 @@ use hocket_engine::{
 };
 use hocket_media::{StreamDecoder, StreamInfo};
 use open_files::OpenFiles;
+
+pub use conform::{Conform, ConformError, Conformed};
 
 /// Files that last longer stream, if they can.
 pub const LONGEST_IN_MEMORY_S: u32 = 10;
@@ -142,13 +145,25 @@ impl Streamable {
         let fits = info.sample_rate_hz == rate_hz && info.frames > longest;
         (fits && !(strict && info.is_length_stated)).then_some(Streamable { storage, info })
     }
+}
 
-    /// Whether the streams of so many clips take less memory than the file itself.
-    fn is_worth_it(&self, clips: usize) -> bool {
-        let in_memory = self.info.frames.saturating_mul(2 * size_of::<f32>() as u64);
-        let streams = clips.saturating_mul(usual_stream_bytes(self.info.channels));
-        (streams as u64) < in_memory
+/// Whether the streams of so many clips take less memory than `frames` frames of their file, or all of it.
+pub fn is_worth_streaming(clips: usize, channels: usize, frames: u64) -> bool {
+    let in_memory = frames.saturating_mul(2 * size_of::<f32>() as u64);
+    let streams = clips.saturating_mul(usual_stream_bytes(channels));
+    (streams as u64) < in_memory
+}
+
+/// How many clips play each file of a session, by its place in the list of media. None play what is read as a whole, the preview.
+pub fn clips_of_files(session: &Session) -> Vec<usize> {
+    let mut clips = vec![0; session.media.len()];
+    for clip in session.tracks.iter().flat_map(|track| &track.clips) {
+        clips[clip.media.0] += 1;
     }
+    if let Some(MediaId(preview)) = session.preview {
+        clips[preview] = 0;
+    }
+    clips
 }
 
 /// The files of a session that stream, by their place in its list of media. `open` opens one: [`Streamable::open`], or
@@ -160,15 +175,11 @@ pub fn streamed_files(
     disk: &DiskUse,
     mut open: impl FnMut(&Path) -> Option<Streamable>,
 ) -> BTreeMap<usize, Streamable> {
-    let mut uses = vec![0; session.media.len()];
-    for clip in session.tracks.iter().flat_map(|track| &track.clips) {
-        uses[clip.media.0] += 1;
-    }
+    let clips = clips_of_files(session);
     let streams = |index: usize| {
-        // The preview is read as a whole.
-        let is_read = uses[index] == 0 || session.preview == Some(MediaId(index));
-        let file = (!is_read).then(|| open(&session.media[index].path))??;
-        file.is_worth_it(uses[index]).then_some((index, file))
+        let file = (clips[index] > 0).then(|| open(&session.media[index].path))??;
+        is_worth_streaming(clips[index], file.info.channels, file.info.frames)
+            .then_some((index, file))
     };
     match disk.buffer_bytes {
         0 => BTreeMap::new(),
@@ -217,25 +228,41 @@ impl DiskBuffer {
         Ok(Arc::new(DiskBuffer { preloader, ring_chunks, streams, wait, rate_hz, _open_files }))
     }
 
-    /// For the files of a session that stream; `None` if there are none.
+    /// For the files of a session that stream; `None` if there are none. `files` has the channels of each, by its place in the
+    /// list of media.
     ///
     /// # Errors
     /// [`DiskError`].
     pub fn of(
         session: &Session,
         disk: &DiskUse,
-        files: &BTreeMap<usize, Streamable>,
+        files: &BTreeMap<usize, usize>,
         rate_hz: u32,
     ) -> Result<Option<Arc<DiskBuffer>>, DiskError> {
         if files.is_empty() {
             return Ok(None);
         }
-        let clips = session.tracks.iter().flat_map(|track| &track.clips);
-        let streams = clips.filter_map(|clip| Some(files.get(&clip.media.0)?.info.channels));
-        let channels = streams.collect::<Vec<usize>>().repeat(disk.engines.max(1));
+        let channels = channels_of_streams(session, disk, files);
         let poll = if disk.wait == Wait::Never { LIVE_POLL } else { OFFLINE_POLL };
         let settings = Settings { threads: THREADS, poll, ..Settings::new(disk.buffer_bytes) };
         DiskBuffer::start(settings, &channels, disk.wait, rate_hz).map(Some)
+    }
+
+    /// Whether [`DiskBuffer::of`] would have enough memory for these files. Starts nothing: for whoever has to write files before.
+    ///
+    /// # Errors
+    /// [`DiskError::TooSmall`].
+    pub fn check(
+        session: &Session,
+        disk: &DiskUse,
+        files: &BTreeMap<usize, usize>,
+    ) -> Result<(), DiskError> {
+        if files.is_empty() {
+            return Ok(());
+        }
+        let channels = channels_of_streams(session, disk, files);
+        fit(&Settings::new(disk.buffer_bytes), &channels).map_err(DiskError::TooSmall)?;
+        Ok(())
     }
 
     /// Says that the song is about to jump. Clips that were not pre-rolled then sound sooner: for half a second a thread looks
@@ -266,6 +293,17 @@ impl DiskBuffer {
         let frames = self.ring_chunks * self.preloader.settings().chunk_frames;
         frames as f64 / f64::from(self.rate_hz)
     }
+}
+
+/// The channels of every stream that the clips of these files open, in all engines.
+fn channels_of_streams(
+    session: &Session,
+    disk: &DiskUse,
+    files: &BTreeMap<usize, usize>,
+) -> Vec<usize> {
+    let clips = session.tracks.iter().flat_map(|track| &track.clips);
+    let streams = clips.filter_map(|clip| files.get(&clip.media.0).copied());
+    streams.collect::<Vec<usize>>().repeat(disk.engines.max(1))
 }
 
 fn most_chunks(wait: Wait) -> usize {

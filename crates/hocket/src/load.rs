@@ -1,7 +1,9 @@
 //! Session file or project -> session, and audio in memory or on the disk.
 
 mod audio;
+mod ways;
 mod parts;
+mod conform;
 mod limits;
 pub(crate) mod inputs;
 pub(crate) mod project;
@@ -21,7 +23,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use hocket_engine::{
-    ClipMedia, Effects, MediaPool, Prepared, Settings, SettingsError, prepare_session, seats_of,
+    Effects, MediaPool, Prepared, Settings, SettingsError, prepare_session, seats_of,
 };
 use hocket_files::ScratchFolder;
 use hocket_machine::Topology;
@@ -34,10 +36,11 @@ use crate::cli::NamedFile;
 use crate::failure::Failure;
 use crate::output::{detail, note};
 use inputs::{FedInput, InputSound};
-use parts::{PartialFile, Playing};
+use parts::Playing;
 pub use project::ProjectUse;
 pub(crate) use song::{is_midi, open as open_midi};
-use streams::{DiskBuffer, DiskFile, DiskUse, Streamable, refused, streamed_files, summary};
+use streams::{DiskBuffer, DiskUse, Streamable, clips_of_files, refused, streamed_files, summary};
+use ways::{Known, Ready, Way};
 
 /// A session ready to be prepared for an engine.
 pub struct LoadedSession {
@@ -257,10 +260,6 @@ impl OpenedSession {
         self.until = frame;
     }
 
-    fn playing(&self) -> Playing {
-        Playing { rate_hz: self.rate_hz, until: self.until }
-    }
-
     /// Which audio files are converted to the session's rate, in one line; `None` where all have it.
     pub(crate) fn conversions(&self) -> Option<String> {
         let files =
@@ -341,10 +340,10 @@ impl OpenedSession {
         self.load_for(&DiskUse::IN_MEMORY)
     }
 
-    /// As [`OpenedSession::load`], but long files stream where they can.
+    /// As [`OpenedSession::load`], but long files stream. Those that cannot as they are, are decoded into temporary files before.
     ///
     /// # Errors
-    /// As [`OpenedSession::load`]. A disk buffer that is too small: exit code 2.
+    /// As [`OpenedSession::load`]. A disk buffer that is too small: exit code 2. No room for temporary files: exit code 3.
     pub fn load_for(self, disk: &DiskUse) -> Result<LoadedSession, Failure> {
         let too_long = self.too_long(disk);
         if !too_long.is_empty() {
@@ -354,30 +353,55 @@ impl OpenedSession {
             note(format_args!("{conversions}; resample = false in [session] refuses that"));
         }
         self.silent_inputs().into_iter().for_each(note);
-        let mut streamable = self.streamable(disk);
-        let buffer = self.disk_buffer(disk, &streamable)?;
+        let ways = self.ways(disk);
+        self.check_disk(disk, &ways)?;
         let (mut warnings, mut damaged) =
             (self.loaded.warnings.clone(), self.loaded.damaged.clone());
         let told = &mut (&mut warnings, &mut damaged);
         let inputs = inputs::load(&self.inputs, &self.loaded.session, self.rate_hz, told)?;
-        let how = self.playing();
-        let OpenedSession { loaded, rate_hz, facts, unpacked, .. } = self;
-        let (mut media, mut lengths_s) = (Vec::new(), Vec::new());
-        for id in (0..loaded.session.media.len()).map(MediaId) {
-            let mut told = (&mut warnings, &mut damaged);
-            let file = streamable.remove(&id.0).zip(buffer.as_ref());
-            let facts = facts.get(&loaded.session.media[id.0].path);
-            let (audio, length_s) = match file {
-                Some((file, buffer)) => from_disk(&loaded, id, rate_hz, (file, buffer), &mut told),
-                None => in_memory(&loaded, id, facts, how, disk, &mut told)?,
-            };
-            media.push(audio);
-            lengths_s.push(length_s);
-        }
-        warnings.extend(loaded.fade_warnings(|id| lengths_s[id.0]));
-        let (session, media) = (loaded.session, MediaPool::of(media).with_effects(effects()));
-        let (disk, _unpacked) = (buffer, unpacked);
+        let ready = ways.into_iter().enumerate().map(|(index, way)| {
+            let id = MediaId(index);
+            way.go(&self.loaded, id, self.known_of(id), disk, told)
+        });
+        let ready = ready.collect::<Result<Vec<Ready>, Failure>>()?;
+        let OpenedSession { loaded, rate_hz, unpacked, .. } = self;
+        warnings.extend(loaded.fade_warnings(|id| ready[id.0].length_s));
+        let buffer = disk_buffer(&loaded.session, disk, &ready, rate_hz)?;
+        let media = ready.into_iter().zip(&loaded.session.media);
+        let media =
+            media.map(|(file, media)| file.play(buffer.as_ref(), loaded.name_of(&media.path)));
+        let media = MediaPool::of(media.collect()).with_effects(effects());
+        let (session, disk, _unpacked) = (loaded.session, buffer, unpacked);
         Ok(LoadedSession { session, media, rate_hz, warnings, damaged, disk, inputs, _unpacked })
+    }
+
+    /// How each audio file plays, in the order of the session's list.
+    fn ways(&self, disk: &DiskUse) -> Vec<Way> {
+        let mut streams = self.streamable(disk);
+        let clips = clips_of_files(&self.loaded.session);
+        let of_file = |(index, clips)| match streams.remove(&index) {
+            Some(file) => Way::Stream(file),
+            None => self.way_beside_streams(MediaId(index), disk, clips),
+        };
+        clips.into_iter().enumerate().map(of_file).collect()
+    }
+
+    /// How a file plays that does not stream as it is.
+    fn way_beside_streams(&self, id: MediaId, disk: &DiskUse, clips: usize) -> Way {
+        Way::beside_streams(&self.loaded, id, self.known_of(id), (disk, clips))
+    }
+
+    fn known_of(&self, id: MediaId) -> Known<'_> {
+        let facts = self.facts.get(&self.loaded.session.media[id.0].path);
+        Known { facts, how: Playing { rate_hz: self.rate_hz, until: self.until } }
+    }
+
+    /// Refuses a disk buffer that is too small, and a disk that is, before anything is decoded.
+    fn check_disk(&self, disk: &DiskUse, ways: &[Way]) -> Result<(), Failure> {
+        let streams = ways.iter().enumerate();
+        let streams = streams.filter_map(|(index, way)| Some((index, way.stream_channels()?)));
+        DiskBuffer::check(&self.loaded.session, disk, &streams.collect()).map_err(refused)?;
+        conform::check_room(&self.loaded, ways)
     }
 
     /// The files that stream, by their place in the session's list.
@@ -409,30 +433,18 @@ impl OpenedSession {
             return Vec::new();
         }
         let streams = self.streamable(disk);
+        let clips = clips_of_files(&self.loaded.session);
         let in_memory = long.into_iter().filter(|(id, _)| !streams.contains_key(&id.0));
         let refused = in_memory.filter_map(|(id, facts)| {
-            let refusal = limits::refusal(&self.loaded, id, facts, self.playing(), disk)?;
+            let way = self.way_beside_streams(id, disk, clips[id.0]);
+            let refusal = limits::refusal(&self.loaded, id, (&way, facts), self.rate_hz, disk)?;
             Some(limits::refused(&self.loaded, id, &refusal).message)
         });
         refused.collect()
     }
 
-    /// Memory for every clip that streams, in every engine; `None` where none does.
-    fn disk_buffer(
-        &self,
-        disk: &DiskUse,
-        streamable: &BTreeMap<usize, Streamable>,
-    ) -> Result<Option<Arc<DiskBuffer>>, Failure> {
-        let buffer = DiskBuffer::of(&self.loaded.session, disk, streamable, self.rate_hz);
-        let buffer = buffer.map_err(refused)?;
-        if let Some(buffer) = &buffer {
-            detail(format_args!("{}", summary(buffer)));
-        }
-        Ok(buffer)
-    }
-
     /// As [`OpenedSession::load_for`]; `None` as soon as `stop` becomes true. The thread that loads is then left alone: it
-    /// holds nothing but memory, and the command ends.
+    /// holds nothing but memory and files without a name, and the command ends.
     ///
     /// # Errors
     /// As [`OpenedSession::load_for`].
@@ -482,37 +494,20 @@ fn project_warning(path: &Path, remarks: &[String]) -> Option<String> {
     })
 }
 
-/// A file that plays from the disk, and its length in seconds.
-fn from_disk(
-    loaded: &Loaded,
-    id: MediaId,
-    rate_hz: u32,
-    (file, buffer): (Streamable, &Arc<DiskBuffer>),
-    told: &mut audio::Told<'_>,
-) -> (ClipMedia, f64) {
-    audio::tell_faults(loaded, id, &file.info.warnings, told);
-    let frames = file.info.frames;
-    let name = loaded.name_of(&loaded.session.media[id.0].path);
-    let file = DiskFile::new(buffer, Arc::new(file.storage), frames).called(name);
-    (ClipMedia::Stream(Arc::new(file)), frames as f64 / f64::from(rate_hz))
-}
-
-/// A file in memory, all of it or what its clips play, and its length in seconds.
-fn in_memory(
-    loaded: &Loaded,
-    id: MediaId,
-    facts: Option<&AudioFacts>,
-    how: Playing,
+/// Memory for every clip that streams, in every engine; `None` where none does.
+fn disk_buffer(
+    session: &Session,
     disk: &DiskUse,
-    told: &mut audio::Told<'_>,
-) -> Result<(ClipMedia, f64), Failure> {
-    let rate_hz = how.rate_hz;
-    if let Some(file) = PartialFile::open(loaded, id, facts, how) {
-        let (parts, length_s) = file.load(loaded, id, rate_hz, disk.strict, told)?;
-        return Ok((ClipMedia::Parts(Arc::new(parts)), length_s));
+    files: &[Ready],
+    rate_hz: u32,
+) -> Result<Option<Arc<DiskBuffer>>, Failure> {
+    let streams = files.iter().enumerate();
+    let streams = streams.filter_map(|(index, file)| Some((index, file.stream_channels()?)));
+    let buffer = DiskBuffer::of(session, disk, &streams.collect(), rate_hz).map_err(refused)?;
+    if let Some(buffer) = &buffer {
+        detail(format_args!("{}", summary(buffer)));
     }
-    let audio = audio::load(loaded, id, rate_hz, disk, told)?;
-    Ok((ClipMedia::Memory(audio.stereo), audio.length_s))
+    Ok(buffer)
 }
 
 impl LoadedSession {

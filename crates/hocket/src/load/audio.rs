@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use hocket_engine::StereoAudio;
-use hocket_media::{Audio, AudioFacts, MediaError};
+use hocket_media::{Audio, AudioFacts, MAX_SAMPLES, MediaError};
 use hocket_plan::session::MediaId;
 use hocket_session::{Loaded, MediaRefusal, MediaUse};
 
@@ -119,21 +119,20 @@ pub(super) fn unreadable(loaded: &Loaded, id: MediaId, error: &MediaError) -> Fa
     Failure::bad_input(loaded.media_error(id, &error.to_string(), repair))
 }
 
-/// Decodes one file and converts what is played of it.
-pub(super) fn load(
+/// Decodes one file and converts what is played of it; `None` if it has more samples than `most`.
+pub(super) fn load_within(
     loaded: &Loaded,
     id: MediaId,
     rate_hz: u32,
-    disk: &DiskUse,
+    most: usize,
     told: &mut Told<'_>,
-) -> Result<LoadedAudio, Failure> {
+) -> Result<Option<LoadedAudio>, Failure> {
     let media = &loaded.session.media[id.0];
-    let decoded = hocket_media::decode(&media.path).map_err(|error| match error {
-        MediaError::TooLarge { .. } => {
-            limits::refused(loaded, id, &limits::too_long(loaded, id, rate_hz, disk))
-        }
-        error => unreadable(loaded, id, &error),
-    })?;
+    let decoded = match hocket_media::decode_within(&media.path, most) {
+        Ok(decoded) => decoded,
+        Err(MediaError::TooLarge { .. }) => return Ok(None),
+        Err(error) => return Err(unreadable(loaded, id, &error)),
+    };
     tell_faults(loaded, id, &decoded.warnings, told);
     let length_s = decoded.length_s();
     let (of_file, channels) = (decoded.sample_rate_hz, decoded.channels.len());
@@ -143,12 +142,29 @@ pub(super) fn load(
     ));
     let audio = at_rate(loaded, id, decoded, rate_hz)?;
     let stereo = StereoAudio::from_planar(&audio.channels);
-    if stereo.contained() > 0 {
-        let (name, count) = (place(loaded, id), stereo.contained());
+    tell_not_finite(loaded, id, stereo.contained() as u64, told);
+    Ok(Some(LoadedAudio { stereo: Arc::new(stereo), length_s }))
+}
+
+/// As [`load_within`], of a file that has to be in memory.
+pub(super) fn load(
+    loaded: &Loaded,
+    id: MediaId,
+    rate_hz: u32,
+    disk: &DiskUse,
+    told: &mut Told<'_>,
+) -> Result<LoadedAudio, Failure> {
+    load_within(loaded, id, rate_hz, MAX_SAMPLES, told)?
+        .ok_or_else(|| limits::refused(loaded, id, &limits::too_long(loaded, id, rate_hz, disk)))
+}
+
+/// Tells of samples that a conversion made infinite.
+pub(super) fn tell_not_finite(loaded: &Loaded, id: MediaId, count: u64, told: &mut Told<'_>) {
+    if count > 0 {
+        let name = place(loaded, id);
         told.0
             .push(format!("{name}: {count} samples are not finite numbers; they play as silence"));
     }
-    Ok(LoadedAudio { stereo: Arc::new(stereo), length_s })
 }
 
 fn at_rate(loaded: &Loaded, id: MediaId, audio: Audio, rate_hz: u32) -> Result<Audio, Failure> {

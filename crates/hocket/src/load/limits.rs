@@ -5,8 +5,8 @@ use hocket_media::{AudioFacts, MAX_SAMPLES};
 use hocket_plan::session::MediaId;
 use hocket_session::{Loaded, MediaRefusal};
 
-use super::parts::{PartialFile, Playing};
-use super::streams::{DiskUse, Streamable};
+use super::streams::DiskUse;
+use super::ways::{TooMuch, Way};
 use crate::failure::Failure;
 
 /// Whether a whole file would be more than is kept in memory, as its header says.
@@ -15,27 +15,30 @@ pub(super) fn is_long(facts: &AudioFacts) -> bool {
     facts.frames.map(samples).is_some_and(|samples| samples > MAX_SAMPLES as u64)
 }
 
-/// Why a file that does not stream cannot be in memory, if its header shows that.
+/// Why a long file cannot be in memory, if that is how it is to play.
 pub(super) fn refusal(
     loaded: &Loaded,
     id: MediaId,
-    facts: &AudioFacts,
-    how: Playing,
+    (way, facts): (&Way, &AudioFacts),
+    rate_hz: u32,
     disk: &DiskUse,
 ) -> Option<MediaRefusal> {
-    let rate_hz = how.rate_hz;
-    if !is_long(facts) {
-        return None;
-    }
-    match PartialFile::open(loaded, id, Some(facts), how) {
-        Some(file) => file.is_too_long().then(|| plays_too_much(facts.sample_rate_hz, rate_hz)),
-        None => Some(too_long(loaded, id, rate_hz, disk)),
+    match way {
+        Way::Stream(_) | Way::Conform(_) | Way::Short(..) => None,
+        Way::Parts(TooMuch(is_too_much)) => {
+            is_too_much.then(|| plays_too_much(facts.sample_rate_hz, rate_hz, disk))
+        }
+        Way::Memory => Some(too_long(loaded, id, rate_hz, disk)),
     }
 }
 
-/// Clips play too much of a file that is converted and would otherwise stream.
-pub(super) fn plays_too_much(of_file: u32, rate_hz: u32) -> MediaRefusal {
+/// Clips play too much of a file that is converted in memory.
+pub(super) fn plays_too_much(of_file: u32, rate_hz: u32, disk: &DiskUse) -> MediaRefusal {
     let remedy = match Settings::RATES_HZ.contains(&of_file) {
+        _ if disk.buffer_bytes == 0 => {
+            "leave out --disk-buffer 0, so that it plays from the disk, or give its clips a length_s"
+                .to_owned()
+        }
         true => format!(
             "run at its rate with --rate {of_file}, at which it plays from the disk, or give its clips a length_s"
         ),
@@ -51,20 +54,15 @@ pub(super) fn plays_too_much(of_file: u32, rate_hz: u32) -> MediaRefusal {
 
 /// The whole file would have to be in memory.
 pub(super) fn too_long(loaded: &Loaded, id: MediaId, rate_hz: u32, disk: &DiskUse) -> MediaRefusal {
-    let path = &loaded.session.media[id.0].path;
-    let streams = |strict| Streamable::open(path, rate_hz, strict).is_some();
     let remedy = match () {
         () if loaded.session.preview == Some(id) => {
             "cut the file, or leave out the preview".to_owned()
         }
-        () if disk.buffer_bytes == 0 && streams(disk.strict) => {
+        () if disk.buffer_bytes == 0 => {
             "play it from the disk: leave out --disk-buffer 0, or cut the file".to_owned()
         }
-        () if disk.strict && streams(false) => {
-            "leave out --strict, so that it plays from the disk, or convert it to WAV".to_owned()
-        }
         () => format!(
-            "cut the file, or convert it to WAV or FLAC with {rate_hz} Hz, which plays from the disk"
+            "cut the file, play it with fewer clips, or convert it to WAV or FLAC with {rate_hz} Hz"
         ),
     };
     MediaRefusal {

@@ -1,4 +1,4 @@
-//! Long audio files of another rate: only what clips play of them is decoded and converted.
+//! Long audio files of another rate: only what clips play of them is decoded and converted, into memory if it is not much.
 
 use std::ops::Range;
 use std::path::Path;
@@ -11,12 +11,12 @@ use hocket_session::Loaded;
 
 use super::audio::{Told, check_memory, tell_faults, unreadable};
 use super::limits;
-use super::streams::LONGEST_IN_MEMORY_S;
+use super::streams::{Conform, DiskUse, LONGEST_IN_MEMORY_S};
 use crate::failure::Failure;
 use crate::output::detail;
 
 /// Of more channels, the first ones play.
-const CHANNELS: usize = 2;
+pub(super) const CHANNELS: usize = 2;
 /// Parts with less between them are one part: each decodes some frames more, on both sides.
 const JOINED_WITHIN_S: u64 = 1;
 
@@ -66,11 +66,27 @@ impl PartialFile {
             return None;
         }
         let decoder = PartDecoder::open(&media.path, rate_hz).ok()??;
-        let clips = session.tracks.iter().flat_map(|track| &track.clips);
-        let of_file = clips.filter(|clip| clip.media == id);
-        let played = of_file.map(|clip| how.frames_of(clip, decoder.frames()));
-        let parts = joined(played.collect(), JOINED_WITHIN_S * u64::from(rate_hz));
+        let parts = played(loaded, id, how, decoder.frames());
         Some(PartialFile { decoder, parts })
+    }
+
+    /// What clips play of it, at the session's rate, and how many bytes that is where it is conformed.
+    pub fn into_parts(self) -> (Vec<Range<u64>>, u64) {
+        let bytes = Conform::bytes(&self.parts, self.decoder.frames(), self.channels());
+        (self.parts, bytes)
+    }
+
+    /// How many frames clips play of it, at the session's rate.
+    pub fn played_frames(&self) -> u64 {
+        self.parts.iter().map(|part| part.end - part.start).sum()
+    }
+
+    /// How many frames are in memory at once while it is decoded: what is played, and what has to be decoded before that.
+    pub fn frames_at_once(&self) -> u64 {
+        match self.decoder.is_independent() {
+            true => self.played_frames(),
+            false => self.played_frames().max(self.decoded_frames()),
+        }
     }
 
     /// Whether clips play more of it than can be in memory.
@@ -78,7 +94,7 @@ impl PartialFile {
         self.decoded_frames() * self.channels() as u64 > MAX_SAMPLES as u64
     }
 
-    fn channels(&self) -> usize {
+    pub fn channels(&self) -> usize {
         self.decoder.info().channels.min(CHANNELS)
     }
 
@@ -86,13 +102,13 @@ impl PartialFile {
         self.parts.iter().map(|part| self.decoder.decoded_frames(part)).sum()
     }
 
-    /// Decodes the parts; also the file's length in seconds. `strict`: reads the rest, too, to see whether it is whole.
+    /// Decodes the parts; also the file's length in seconds. With `--strict` it reads the rest, too, to see whether it is whole.
     pub fn load(
         mut self,
         loaded: &Loaded,
         id: MediaId,
         rate_hz: u32,
-        strict: bool,
+        disk: &DiskUse,
         told: &mut Told<'_>,
     ) -> Result<(AudioParts, f64), Failure> {
         let path = &loaded.session.media[id.0].path;
@@ -100,10 +116,10 @@ impl PartialFile {
         let (of_file, channels) = (info.sample_rate_hz, info.channels);
         let length_s = info.frames as f64 / f64::from(of_file);
         if self.is_too_long() {
-            let refusal = limits::plays_too_much(of_file, rate_hz);
+            let refusal = limits::plays_too_much(of_file, rate_hz, disk);
             return Err(limits::refused(loaded, id, &refusal));
         }
-        let frames: u64 = self.parts.iter().map(|part| part.end - part.start).sum();
+        let frames = self.played_frames();
         // Beside the parts, what is decoded of one of them at a time.
         let longest = self.parts.iter().map(|part| self.decoder.decoded_frames(part)).max();
         let decoded = longest.unwrap_or(0) / 4;
@@ -121,13 +137,21 @@ impl PartialFile {
         };
         let parts = all.into_iter().map(&mut decoded).collect::<Result<_, MediaError>>();
         let parts = AudioParts::new(self.decoder.frames(), parts.map_err(refused)?);
-        let faults = if strict { all_faults(path) } else { Ok(self.decoder.warnings()) };
+        let faults = if disk.strict { all_faults(path) } else { Ok(self.decoder.warnings()) };
         tell_faults(loaded, id, &faults.map_err(refused)?, told);
         Ok((parts, length_s))
     }
 }
 
-fn all_faults(path: &Path) -> Result<Vec<String>, MediaError> {
+/// What clips play of a file of so many frames, at the session's rate and in the file's order.
+pub(super) fn played(loaded: &Loaded, id: MediaId, how: Playing, frames: u64) -> Vec<Range<u64>> {
+    let clips = loaded.session.tracks.iter().flat_map(|track| &track.clips);
+    let of_file = clips.filter(|clip| clip.media == id);
+    let played = of_file.map(|clip| how.frames_of(clip, frames));
+    joined(played.collect(), JOINED_WITHIN_S * u64::from(how.rate_hz))
+}
+
+pub(super) fn all_faults(path: &Path) -> Result<Vec<String>, MediaError> {
     let never = AtomicBool::new(false);
     Ok(hocket_media::examine(path, &never)?.unwrap_or_default())
 }

@@ -1,8 +1,8 @@
 //! Audio files that play from the disk, as this program's options and messages have it. hocket-streams does the rest.
 
 pub use hocket_streams::{
-    DiskBuffer, DiskError, DiskFile, DiskUse, LONGEST_IN_MEMORY_S, Streamable, TooSmall, Wait,
-    streamed_files,
+    Conform, ConformError, DiskBuffer, DiskError, DiskFile, DiskUse, LONGEST_IN_MEMORY_S,
+    Streamable, TooSmall, Wait, clips_of_files, is_worth_streaming, streamed_files,
 };
 
 use crate::failure::Failure;

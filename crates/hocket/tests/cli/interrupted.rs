@@ -10,7 +10,7 @@ use hocket_lab::record::BenchRecord;
 use crate::support::{Ran, example, files, hocket, one_track};
 
 /// How often a process is looked at.
-const POLL: Duration = Duration::from_millis(20);
+pub const POLL: Duration = Duration::from_millis(20);
 
 fn start(args: &[&str]) -> Child {
     hocket(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()

@@ -124,35 +124,30 @@ fn three_hours_at_another_rate_play_where_clips_play_them() {
 }
 
 #[test]
-fn a_file_of_which_too_much_is_played_is_refused_by_check_with_what_helps() {
+fn a_file_of_which_too_much_is_played_for_the_memory_plays_from_the_disk() {
     let folder = tempfile::tempdir().unwrap();
     write_long(&folder.path().join("long.wav"), &[]);
     let session = session(folder.path(), "{ file = \"long.wav\" }");
     let out = folder.path().join("out.wav");
     let render = ["render", &session, "-o", text(&out)];
-    let words = [
-        "session.toml:7:10: ",
-        "its clips play more than 536870912 samples of audio",
-        "run at its rate with --rate 44100",
-    ];
-    let commands =
-        [&["check", &session][..], &["session", "check", &session], &render, &["play", &session]];
-    let said = commands.map(|args| {
-        check_refused(args, 2, &words);
-        run(args).err
-    });
-    assert!(said.iter().all(|other| *other == said[0]), "{said:#?}");
-    assert_eq!(run(&["check", &session, "--rate", "44100"]).code, Some(0));
-    let whole = ["render", &session, "-o", text(&out), "--rate", "44100", "--disk-buffer", "0"];
-    check_refused(
-        &whole,
-        2,
-        &["more than 536870912 samples of audio", "leave out --disk-buffer 0"],
-    );
-    assert!(!out.exists());
+    let in_memory = |rate: &str, words: &[&str]| {
+        let args = [&render[..], &["--force", "--rate", rate, "--disk-buffer", "0"]].concat();
+        check_refused(
+            &args,
+            2,
+            &[&["session.toml:7:10: ", "leave out --disk-buffer 0"][..], words].concat(),
+        );
+        assert!(!out.exists());
+    };
+    in_memory("48000", &["its clips play more than 536870912 samples of audio"]);
+    in_memory("44100", &["more than 536870912 samples of audio"]);
+    for rate in ["48000", "44100"] {
+        assert_eq!(run(&["check", &session, "--rate", rate]).code, Some(0));
+    }
     // What is rendered is a part of it.
     let ran = run(&[&render[..], &["-v", "--from", "0.1", "--length", "0.2"]].concat());
     assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.err.contains("plays from the disk, decoded into "), "{}", ran.err);
     assert!(ran.err.contains("10.30 s of 10800.00 s"), "{}", ran.err);
 }
 
@@ -186,7 +181,7 @@ fn a_render_that_ends_early_has_the_bits_of_the_whole_one() {
 }
 
 /// Frames of silence at 44.1 kHz, behind one that announces so many of them.
-fn write_mp3(path: &Path, frames: usize, announced: u32) {
+pub fn write_mp3(path: &Path, frames: usize, announced: u32) {
     const BYTES: usize = 417;
     let mut frame = vec![0; BYTES];
     frame[..4].copy_from_slice(&[0xff, 0xfb, 0x90, 0x00]);
@@ -214,18 +209,25 @@ fn joined_files_play_to_their_end_with_a_warning_or_are_refused() {
 }
 
 #[test]
-fn a_compressed_file_that_is_too_long_is_refused_by_check_with_the_words_of_render() {
+fn a_compressed_file_that_is_too_long_for_the_memory_plays_from_the_disk_or_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     write_mp3(&folder.path().join("long.mp3"), 20, 500_000);
     let session = session(folder.path(), "{ file = \"long.mp3\", length_s = 1 }");
     let out = folder.path().join("out.wav");
-    let words =
-        ["more than 536870912 samples of audio", "cut the file, or convert it to WAV or FLAC"];
-    let check = ["check", &session];
-    check_refused(&check, 2, &words);
+    assert_eq!(run(&["check", &session]).code, Some(0));
     let render = ["render", &session, "-o", text(&out)];
+    let ran = run(&[&render[..], &["-v"]].concat());
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.err.contains("long.mp3: plays from the disk, decoded into "), "{}", ran.err);
+    std::fs::remove_file(&out).unwrap();
+    let words = ["more than 536870912 samples of audio", "leave out --disk-buffer 0"];
+    check_refused(&[&render[..], &["--disk-buffer", "0"]].concat(), 2, &words);
+    assert!(!out.exists());
+    // The preview is read as a whole.
+    let text_of = std::fs::read_to_string(&session).unwrap();
+    std::fs::write(&session, text_of + "\n[preview]\nfile = \"long.mp3\"\n").unwrap();
+    let words = ["more than 536870912 samples of audio", "leave out the preview"];
+    check_refused(&["check", &session], 2, &words);
     check_refused(&render, 2, &words);
-    assert_eq!(run(&check).err, run(&render).err);
-    write_mp3(&folder.path().join("long.mp3"), 20, 20);
-    assert_eq!(run(&check).code, Some(0));
+    assert_eq!(run(&["check", &session]).err, run(&render).err);
 }

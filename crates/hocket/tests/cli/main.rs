@@ -25,6 +25,7 @@ mod midi_files;
 mod impulses;
 mod disks;
 mod long_files;
+mod conformed;
 mod stalled_disk;
 mod inputs;
 mod plugins;

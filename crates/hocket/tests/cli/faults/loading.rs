@@ -5,6 +5,7 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use super::through_shell;
+use crate::conformed::await_nameless;
 use crate::support::{Ran, check_refused, files, hocket, session};
 
 /// A session of `clips` clips at 1 kHz, each of its own file of `minutes`; `more` is added to each clip.
@@ -63,14 +64,15 @@ fn fault_02_loading_listens_to_signals() {
     let (folder, file) = slow_to_convert(12, 1, "");
     let before = files(folder.path());
     let out = folder.path().join("out.wav");
-    let render =
-        ["render", &file, "-o", out.to_str().unwrap(), "--rate", "192000", "--length", "60"];
+    let memory = ["--rate", "192000", "--disk-buffer", "0"];
+    let render = ["render", &file, "-o", out.to_str().unwrap(), "--length", "60"];
     for (signal, command) in [
         ("-INT", &render[..]),
         ("-TERM", &render),
-        ("-TERM", &["bench", &file, "--rate", "192000"]),
-        ("-TERM", &["play", &file, "--rate", "192000"]),
+        ("-TERM", &["bench", &file]),
+        ("-TERM", &["play", &file]),
     ] {
+        let command = &[command, &memory].concat()[..];
         let child = hocket(command).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         // The first file alone becomes 92 MB.
         let begun = Instant::now();
@@ -78,6 +80,29 @@ fn fault_02_loading_listens_to_signals() {
             std::thread::sleep(Duration::from_millis(20));
         }
         ended_by(signal, child, command);
+        assert_eq!(files(folder.path()), before);
+    }
+}
+
+/// The same while files are decoded into temporary ones.
+#[test]
+fn fault_02_decoding_into_temporary_files_listens_to_signals() {
+    let (folder, file) = slow_to_convert(12, 1, "");
+    let before = files(folder.path());
+    let out = folder.path().join("out.wav");
+    for (signal, command) in [
+        ("-INT", &["render", &file, "-o", out.to_str().unwrap(), "--length", "60"][..]),
+        ("-TERM", &["bench", &file]),
+        ("-TERM", &["play", &file]),
+    ] {
+        let command = &[command, &["--rate", "192000"]].concat()[..];
+        let temporary = tempfile::tempdir().unwrap();
+        let mut program = hocket(command);
+        program.env("TMPDIR", temporary.path()).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = program.spawn().unwrap();
+        await_nameless(&child, temporary.path());
+        ended_by(signal, child, command);
+        assert_eq!(files(temporary.path()), [""; 0], "{command:?}");
         assert_eq!(files(folder.path()), before);
     }
 }
@@ -123,10 +148,7 @@ fn fault_02_loading_a_project_listens_to_signals() {
         let mut program = hocket(command);
         program.env("TMPDIR", unpacked.path()).stdout(Stdio::null()).stderr(Stdio::null());
         let child = program.spawn().unwrap();
-        let begun = Instant::now();
-        while peak_mib(&child) < 60 && begun.elapsed() < Duration::from_secs(600) {
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        await_nameless(&child, unpacked.path());
         assert!(!files(unpacked.path()).is_empty(), "{command:?}: nothing is unpacked");
         // As `timeout` does it: to the program and to its group.
         let pid = child.id().to_string();
@@ -233,7 +255,7 @@ fn fault_02_memory_that_is_not_there_is_not_asked_for() {
     let length = ["--length", "36000", "--force"];
     let args = ["render", &file, "-o", out.to_str().unwrap(), "--rate", "384000"];
     let words = ["try.toml:7:", "0.wav", "MiB of memory", "length_s"];
-    check_refused(&[&args[..], &length].concat(), 3, &words);
+    check_refused(&[&args[..], &length, &["--disk-buffer", "0"]].concat(), 3, &words);
     assert!(!out.exists());
 }
 

@@ -1,0 +1,154 @@
+//! Long audio files that cannot stream as they are: decoded into temporary files, if the disk has room for them.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use hocket_media::{PartDecoder, WriteError};
+use hocket_plan::session::MediaId;
+use hocket_session::Loaded;
+
+use super::audio::{Told, tell_faults, tell_not_finite, unreadable};
+use super::parts::{CHANNELS, PartialFile, all_faults};
+use super::streams::{Conform, ConformError, DiskUse, refused};
+use super::ways::{Parts, Ready, ReadyAudio, Way};
+use crate::failure::Failure;
+use crate::output::detail;
+use crate::written::readable;
+
+/// What helps where a temporary file finds no room.
+const ROOM: &str = "set TMPDIR to a folder with more room, or give its clips a length_s";
+
+/// A file that is to be conformed, and what of it. Nothing of it is open.
+pub(super) struct Conforming {
+    parts: Parts,
+    channels: usize,
+    /// What it takes of the disk, if its header says how long it is.
+    bytes: Option<u64>,
+    /// Whether it can be read from any position, and is converted.
+    is_direct: bool,
+}
+
+impl Conforming {
+    /// A file that can be read from any position, and is converted.
+    pub fn of_parts(file: PartialFile) -> Conforming {
+        let channels = file.channels();
+        let (parts, bytes) = file.into_parts();
+        Conforming { parts, channels, bytes: Some(bytes), is_direct: true }
+    }
+
+    /// A file that is decoded from its beginning; `frames` at the session's rate are known of its header.
+    pub fn of_whole(parts: Parts, channels: usize, frames: Option<u64>) -> Conforming {
+        let channels = channels.min(CHANNELS);
+        let bytes = frames.map(|frames| Conform::bytes(&parts, frames, channels));
+        Conforming { parts, channels, bytes, is_direct: false }
+    }
+
+    /// How many channels its streams have.
+    pub fn channels(&self) -> usize {
+        self.channels
+    }
+
+    /// Decodes it into a temporary file.
+    ///
+    /// # Errors
+    /// A file that cannot be decoded: exit code 2. A temporary file that cannot be made or written: exit code 3.
+    pub fn conform(
+        self,
+        loaded: &Loaded,
+        id: MediaId,
+        rate_hz: u32,
+        disk: &DiskUse,
+        told: &mut Told<'_>,
+    ) -> Result<Ready, Failure> {
+        let (folder, path) = (folder(), &loaded.session.media[id.0].path);
+        let out = temporary_file(loaded, id, &folder)?;
+        let conform = Conform { path, rate_hz, parts: &self.parts };
+        let direct = self.is_direct.then(|| PartDecoder::open(path, rate_hz).ok()).flatten();
+        let direct = direct.flatten().filter(PartDecoder::is_independent);
+        let is_in_parts = direct.is_some();
+        let file = match direct {
+            Some(decoder) => conform.in_parts(decoder, out),
+            None => conform.whole(out),
+        };
+        let file = file.map_err(|error| failure(loaded, id, &folder, error))?;
+        let faults = if is_in_parts && disk.strict { all_faults(path) } else { Ok(file.warnings) };
+        let faults = faults.map_err(|error| unreadable(loaded, id, &error))?;
+        tell_faults(loaded, id, &faults, told);
+        tell_not_finite(loaded, id, file.not_finite, told);
+        let played_s = file.written_frames as f64 / f64::from(rate_hz);
+        detail(format_args!(
+            "{}: plays from the disk, decoded into {}: {} Hz, channels: {}, {played_s:.2} s of {:.2} s",
+            loaded.name_of(path),
+            folder.display(),
+            file.rate_of_file_hz,
+            file.channels_of_file,
+            file.length_s,
+        ));
+        let audio = ReadyAudio::Disk(file.storage, file.frames, file.channels);
+        Ok(Ready { audio, length_s: file.length_s })
+    }
+}
+
+/// Where temporary audio is written: the folder that TMPDIR names. Without it, the folder for temporary files, or `/var/tmp` where that
+/// one is held in memory.
+fn folder() -> PathBuf {
+    match std::env::var_os("TMPDIR") {
+        Some(named) if !named.is_empty() => std::env::temp_dir(),
+        _ => hocket_lab::experiments::folder::below(),
+    }
+}
+
+/// A new file that has no name, or loses it at once on file systems that know no files without one.
+fn temporary_file(loaded: &Loaded, id: MediaId, folder: &Path) -> Result<File, Failure> {
+    tempfile::tempfile_in(folder).map_err(|error| {
+        let why = WriteError::io(folder, error).cause;
+        let cause = format!("no temporary file for it can be made in {}: {why}", folder.display());
+        let remedy = "set TMPDIR to a folder that you may write to";
+        Failure::not_possible(loaded.media_error(id, &cause, remedy))
+    })
+}
+
+fn failure(loaded: &Loaded, id: MediaId, folder: &Path, error: ConformError) -> Failure {
+    match error {
+        ConformError::Media(error) => unreadable(loaded, id, &error),
+        ConformError::Open(error) => refused(error),
+        ConformError::Write(error) => {
+            let why = WriteError::io(folder, error).cause;
+            let folder = folder.display();
+            let cause = format!("its temporary file in {folder} cannot be written: {why}");
+            Failure::not_possible(loaded.media_error(id, &cause, ROOM))
+        }
+    }
+}
+
+/// Refuses what the disk has no room for, as far as headers say how long files are, before anything is decoded.
+///
+/// # Errors
+/// Less room than is needed: exit code 3.
+pub(super) fn check_room(loaded: &Loaded, ways: &[Way]) -> Result<(), Failure> {
+    let bytes_of = |(index, way): (usize, &Way)| match way {
+        Way::Conform(file) => file.bytes.map(|bytes| (bytes, MediaId(index))),
+        _ => None,
+    };
+    let all: Vec<(u64, MediaId)> = ways.iter().enumerate().filter_map(bytes_of).collect();
+    let Some((most, largest)) = all.iter().max_by_key(|(bytes, _)| *bytes) else { return Ok(()) };
+    let needed = all.iter().fold(0u64, |sum, (bytes, _)| sum.saturating_add(*bytes));
+    let folder = folder();
+    let Ok(disk) = rustix::fs::statvfs(&folder) else { return Ok(()) };
+    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+    if needed <= free {
+        return Ok(());
+    }
+    let others = match all.len() - 1 {
+        0 => String::new(),
+        1 => format!(", and with one more file {}", readable(needed)),
+        more => format!(", and with {more} more files {}", readable(needed)),
+    };
+    let cause = format!(
+        "decoded, it takes {} in {}{others}; {} are free",
+        readable(*most),
+        folder.display(),
+        readable(free)
+    );
+    Err(Failure::not_possible(loaded.media_error(*largest, &cause, ROOM)))
+}

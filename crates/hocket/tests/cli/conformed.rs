@@ -1,0 +1,261 @@
+//! Long audio files that cannot stream as they are: they play from temporary files without a name, with the bits of files in memory and
+//! with as little memory as any stream.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use hocket_media::{AudioWriter, FileFormat, WavFormat, decode};
+
+use crate::interrupted::{POLL, await_that, interrupt, kill, start_of};
+use crate::support::{Ran, check_refused, files, hocket, root, run};
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// Compressed audio that keeps a state from block to block: mono, IMA ADPCM, 505 frames in each block. Every code is valid.
+fn adpcm(rate_hz: u32, blocks: u32, seed: u32) -> Vec<u8> {
+    let mut bytes = b"RIFF".to_vec();
+    bytes.extend((52 + blocks * 256).to_le_bytes());
+    bytes.extend(b"WAVEfmt \x14\0\0\0\x11\0\x01\0");
+    bytes.extend(rate_hz.to_le_bytes());
+    bytes.extend((rate_hz / 505 * 256).to_le_bytes());
+    bytes.extend(b"\0\x01\x04\0\x02\0\xf9\x01fact\x04\0\0\0");
+    bytes.extend((blocks * 505).to_le_bytes());
+    bytes.extend(b"data");
+    bytes.extend((blocks * 256).to_le_bytes());
+    let mut state = seed;
+    let mut random = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    };
+    for _ in 0..blocks {
+        bytes.extend([random(), random(), random() % 89, 0]);
+        bytes.extend((0..252).map(|_| random()));
+    }
+    bytes
+}
+
+fn of_corpus(name: &str) -> Vec<u8> {
+    std::fs::read(root().join("fuzz/corpus/audio").join(name)).unwrap()
+}
+
+/// A stereo file of noise, 15 s long.
+fn noise(path: &Path, rate_hz: u32, samples: WavFormat) {
+    let frames = 15 * rate_hz;
+    let row = |seed: u32| -> Vec<f32> {
+        let sample = |i: u32| (i.wrapping_mul(2_654_435_761).wrapping_add(seed) >> 8) as f32;
+        (0..frames).map(|i| sample(i) / (1 << 24) as f32 - 0.5).collect()
+    };
+    let format = FileFormat::of(path).unwrap();
+    let mut writer = AudioWriter::create(path, format, rate_hz, samples, frames.into()).unwrap();
+    writer.write(&row(5), &row(6_000_000)).unwrap();
+    writer.finish().unwrap();
+}
+
+/// One track with a clip for each of these descriptions.
+fn session(folder: &Path, rate_hz: u32, clips: &[String]) -> PathBuf {
+    let path = folder.join("session.toml");
+    let clips = clips.join(", ");
+    let text = format!(
+        "[session]\nsample_rate_hz = {rate_hz}\n\n[[track]]\nname = \"one\"\nclip = [{clips}]\n"
+    );
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+/// From the start, from the middle, as a loop, and to the end.
+fn every_clip(file: &str) -> Vec<String> {
+    let all = [
+        "length_s = 11",
+        "offset_s = 5.123456, length_s = 0.7, start_s = 0.2, gain_db = -6, fade_in_s = 0.05",
+        "offset_s = 9.9, loop = true, length_s = 7, start_s = 0.1, gain_db = -6",
+        "offset_s = 8.5, start_s = 1.3, fade_out_s = 0.05, gain_db = -12",
+    ];
+    all.map(|clip| format!("{{ file = \"{file}\", {clip} }}")).to_vec()
+}
+
+fn render(session: &Path, out: &Path, more: &[&str]) -> Ran {
+    let args = ["render", text(session), "-v", "--force", "--format", "32f", "-o", text(out)];
+    let ran = run(&[&args[..], more].concat());
+    assert_eq!(ran.code, Some(0), "{more:?}: {}", ran.err);
+    ran
+}
+
+#[test]
+fn what_plays_from_a_temporary_file_has_the_bits_of_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    // Joined files: their sound goes on behind the announced end, and their last frames are cut.
+    std::fs::write(at("a.mp3"), of_corpus("mp3-48k-22k05-mono-mpeg2.mp3").repeat(40)).unwrap();
+    std::fs::write(at("b.wav"), adpcm(44_100, 1_400, 7)).unwrap();
+    noise(&at("c.flac"), 48_000, WavFormat::Pcm24);
+    noise(&at("d.wav"), 44_100, WavFormat::Float32);
+    // At their own rates, at another one, and at one with which they have hardly a common divisor.
+    let cases: [(&str, &[u32], &[&str]); 4] = [
+        ("a.mp3", &[22_050, 48_000, 44_101], &[]),
+        ("b.wav", &[44_100, 48_000, 47_111], &[]),
+        ("c.flac", &[48_000, 44_101], &["--strict"]),
+        ("d.wav", &[48_000, 47_111], &[]),
+    ];
+    for (name, rates, more) in cases {
+        for rate_hz in rates {
+            let session = session(folder.path(), *rate_hz, &every_clip(name));
+            let bytes_of = |more: &[&str]| {
+                let out = at("out.wav");
+                let said = render(&session, &out, more).err;
+                (std::fs::read(out).unwrap(), said)
+            };
+            let (expected, said) = bytes_of(&["--disk-buffer", "0"]);
+            assert!(said.contains(&format!("{name}: in memory")), "{said}");
+            assert!(expected.iter().filter(|byte| **byte != 0).count() > 10_000);
+            let (found, said) = bytes_of(&[more, &["--workers", "2"]].concat());
+            assert!(
+                said.contains(&format!("{name}: plays from the disk, decoded into ")),
+                "{said}"
+            );
+            assert!(found == expected, "{name} at {rate_hz} Hz");
+        }
+    }
+}
+
+/// A header that announces 5 s of 26 is believed until more comes.
+#[test]
+fn a_file_that_is_longer_than_it_says_plays_from_a_temporary_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    crate::long_files::write_mp3(&at("a.mp3"), 1000, 200);
+    let session = session(folder.path(), 44_100, &["{ file = \"a.mp3\" }".into()]);
+    let said = render(&session, &at("out.wav"), &[]).err;
+    assert!(said.contains("a.mp3: plays from the disk, decoded into "), "{said}");
+    assert!(said.contains("behind the announced end"), "{said}");
+    assert!(decode(&at("out.wav")).unwrap().length_s() > 25.0);
+}
+
+/// So many names of one file of ten minutes, each a file of the session.
+const NAMES: usize = 12;
+
+/// A session that plays a second of each, in a folder of its own.
+fn many_long_files() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let first = folder.path().join("0.wav");
+    std::fs::write(&first, adpcm(48_000, 600 * 48_000 / 505, 3)).unwrap();
+    let name = |number: usize| format!("{number}.wav");
+    (1..NAMES).for_each(|n| std::fs::hard_link(&first, folder.path().join(name(n))).unwrap());
+    let clip = |n: usize| format!("{{ file = \"{}\", offset_s = 590, length_s = 1 }}", name(n));
+    let session = session(folder.path(), 48_000, &(0..NAMES).map(clip).collect::<Vec<_>>());
+    (folder, session)
+}
+
+/// Decoded in memory, each takes 230 MB, and all of them 2.7 GB. The process may not have as much.
+#[test]
+fn long_compressed_files_take_no_more_memory_than_any_stream() {
+    let (folder, session) = many_long_files();
+    let limited = |name: &str, more: &[&str]| {
+        let out = folder.path().join(name);
+        let ran = Command::new("bash")
+            .args(["-c", "ulimit -v 2000000; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_hocket")])
+            .args(["render", text(&session), "-o", text(&out), "--workers", "1"])
+            .args(["--policy", "off"])
+            .args(more)
+            .env("HOCKET_PROFILE", "none")
+            .output()
+            .unwrap();
+        (Ran::from(ran), out)
+    };
+    let (ran, out) = limited("out.wav", &[]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(decode(&out).unwrap().peak() > 0.01);
+    // The limit is one that files in memory exceed: otherwise the above would show nothing.
+    let (ran, _) = limited("memory.wav", &["--disk-buffer", "0"]);
+    assert_ne!(ran.code, Some(0), "{}", ran.err);
+}
+
+/// Files without a name that a process has open in this folder, and that have something in them.
+fn nameless(process: u32, folder: &Path) -> usize {
+    let entries = std::fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
+    let is_one = |entry: &std::fs::DirEntry| {
+        let target = std::fs::read_link(entry.path()).unwrap_or_default();
+        let is_gone = target.to_string_lossy().ends_with(" (deleted)");
+        let is_begun = std::fs::metadata(entry.path()).is_ok_and(|file| file.len() > 0);
+        target.starts_with(folder) && is_gone && is_begun
+    };
+    entries.filter(is_one).count()
+}
+
+/// Waits until this process, or the one that it has started, decodes into a temporary file.
+#[track_caller]
+pub fn await_nameless(child: &Child, folder: &Path) {
+    let folder = folder.canonicalize().unwrap();
+    await_that("nothing is decoded into a temporary file", POLL, || {
+        let processes = [Some(child.id()), start_of(child)];
+        let is_seen = |process: u32| nameless(process, &folder) > 0;
+        processes.into_iter().flatten().any(is_seen).then_some(())
+    });
+}
+
+#[test]
+fn however_it_ends_nothing_is_left() {
+    let (folder, session) = many_long_files();
+    let out = folder.path().join("out.wav");
+    for signal in ["-INT", "-KILL"] {
+        let temporary = tempfile::tempdir().unwrap();
+        let args = ["render", text(&session), "-o", text(&out), "--length", "80000", "--force"];
+        let mut command = hocket(&args);
+        command.env("TMPDIR", temporary.path()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        await_nameless(&child, temporary.path());
+        assert_eq!(files(temporary.path()), [""; 0], "it has no name while it is written");
+        match signal {
+            "-INT" => assert_eq!(interrupt(child), Some(130)),
+            signal => {
+                kill(signal, child.id());
+                child.wait().unwrap();
+            }
+        }
+        assert_eq!(files(temporary.path()), [""; 0], "{signal}");
+    }
+}
+
+#[test]
+fn a_folder_that_is_missing_or_full_is_told_with_what_helps() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at("a.wav"), adpcm(48_000, 1_400, 7)).unwrap();
+    let session = session(folder.path(), 48_000, &["{ file = \"a.wav\" }".into()]);
+    let out = at("out.wav");
+    let args = ["render", text(&session), "-o", text(&out)];
+    let refused = |ran: Ran, words: &[&str]| {
+        assert_eq!(ran.code, Some(3), "{}", ran.err);
+        let place = ["session.toml:6:", "a.wav", "TMPDIR"];
+        for word in place.iter().chain(words) {
+            assert!(ran.err.contains(word), "'{word}' is not in {}", ran.err);
+        }
+        assert!(!out.exists());
+    };
+    let missing = at("none");
+    let ran = hocket(&args).env("TMPDIR", &missing).output().unwrap();
+    refused(ran.into(), &[text(&missing), "the folder does not exist"]);
+    // The same failure as a full disk, at another place: no file may have more than a megabyte.
+    let ran = Command::new("bash")
+        .args(["-c", "ulimit -f 1000; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_hocket")])
+        .args(args)
+        .env("HOCKET_PROFILE", "none")
+        .env("TMPDIR", folder.path())
+        .output()
+        .unwrap();
+    refused(ran.into(), &["the largest size allowed", "with more room", "length_s"]);
+}
+
+/// 10 TB: no disk of a test has as much room. That is told before anything is decoded.
+#[test]
+fn room_that_is_not_there_is_told_before_anything_is_decoded() {
+    let folder = tempfile::tempdir().unwrap();
+    crate::long_files::write_mp3(&folder.path().join("a.mp3"), 20, 1_200_000_000);
+    let session = session(folder.path(), 48_000, &["{ file = \"a.mp3\" }".into()]);
+    let out = folder.path().join("out.wav");
+    assert_eq!(run(&["check", text(&session)]).code, Some(0));
+    let args = ["render", text(&session), "-o", text(&out), "--force", "-v"];
+    check_refused(&args, 3, &["session.toml:6:", "a.mp3", "are free", "TMPDIR", "length_s"]);
+    assert!(!run(&args).err.contains("decoded into"));
+}
