@@ -244,17 +244,37 @@ pub struct Block<'a> {
 #[derive(Debug)]
 pub struct EventsOut<'a> {
     buffer: &'a mut EventBuffer,
+    /// Of the block, where these frames begin.
+    start: u32,
     frames: u32,
 }
 
 impl EventsOut<'_> {
     /// Sends to `buffer` in a block of so many frames, at least 1.
     pub fn new(buffer: &mut EventBuffer, frames: usize) -> EventsOut<'_> {
-        EventsOut { buffer, frames: frames as u32 }
+        EventsOut { buffer, start: 0, frames: frames as u32 }
+    }
+
+    /// The same output for the frames from `start` up to but not including `end`, which count from 0 there.
+    pub fn part(&mut self, start: usize, end: usize) -> EventsOut<'_> {
+        let frames = end.saturating_sub(start) as u32;
+        EventsOut { buffer: self.buffer, start: self.start + start as u32, frames }
+    }
+
+    /// How many frames it has.
+    pub fn frames(&self) -> usize {
+        self.frames as usize
+    }
+
+    /// What was sent from its first frame on. The frames count from the start of the block.
+    pub fn sent(&self) -> &[hocket_time::Event] {
+        let all = self.buffer.all();
+        &all[all.partition_point(|event| event.frame < self.start)..]
     }
 
     /// Sends an event at a frame of the block. Readers get it at this frame, in the order of sending. A frame behind the
-    /// block counts as its last one: send what belongs to a later block in that block.
+    /// block counts as its last one: send what belongs to a later block in that block. Of a part, frames count from its
+    /// start ([`EventsOut::part`]).
     ///
     /// Cost: O(1) in order of frames. A full buffer keeps every note end ([`EventBuffer`]); the engine counts what it
     /// refuses.
@@ -268,7 +288,7 @@ impl EventsOut<'_> {
     }
 
     fn in_block(&self, frame: u32) -> u32 {
-        frame.min(self.frames.saturating_sub(1))
+        self.start + frame.min(self.frames.saturating_sub(1))
     }
 }
 

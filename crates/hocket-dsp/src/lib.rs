@@ -15,7 +15,8 @@
 //! 6. [`delay_line`] and [`oversample`]: the two other building blocks of effects.
 //! 7. [`segment`]: what cuts a block at events and control points, and thereby makes the output
 //!    independent of block sizes. Read this before any effect.
-//! 8. [`effects`]: one file an effect; `docs/effects.md` lists parameters and sources.
+//! 8. [`event_switch`]: what leaves the event output of an effect that can be bypassed.
+//! 9. [`effects`]: one file an effect; `docs/effects.md` lists parameters and sources.
 //!    [`mod@abreast`]: equal effects of several strips, side by side in one vector.
 //!
 //! # How bits stay the same
@@ -65,6 +66,7 @@ pub mod oversample;
 pub mod segment;
 
 pub mod abreast;
+pub mod event_switch;
 pub mod effects;
 
 pub use abreast::{Abreast, AbreastKey};
@@ -74,5 +76,6 @@ pub use block::{
     TimedChange,
 };
 pub use effects::Bypass;
+pub use event_switch::EventSwitch;
 pub use fader::Fader;
 pub use kinds::{Kind, Param, kind, kinds};

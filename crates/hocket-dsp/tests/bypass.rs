@@ -3,8 +3,11 @@
 mod common;
 
 use common::{event, run_with, stereo_noise};
-use hocket_dsp::{Block, Bypass, Change, Processor, StereoMut};
-use hocket_time::{BlockTime, TempoMap, TimedCommand, Transport, TransportCommand};
+use hocket_dsp::{Block, Bypass, Change, EventsOut, Processor, StereoMut, TimedChange};
+use hocket_time::{
+    BlockTime, Event, EventBuffer, EventKind, Note, Pushed, Source, TempoMap, TimedCommand,
+    Transport, TransportCommand,
+};
 
 /// More than a piece of a block has room for otherwise.
 const PARAMS: usize = 700;
@@ -126,4 +129,133 @@ fn song_time_is_that_of_the_block() {
     let bare = play(&mut Clock);
     assert_eq!(bare[1].iter().filter(|at| at.fract() != 0.0).count(), 1, "one jump");
     assert_eq!(play(&mut Bypass::new(Box::new(Clock), 48_000, false)), bare);
+}
+
+/// Sends each note that it receives an octave higher, so many frames later.
+struct Octave {
+    late: u32,
+    waiting: EventBuffer,
+}
+
+fn octave(late: u32) -> Box<Octave> {
+    Box::new(Octave { late, waiting: EventBuffer::new(64, 0) })
+}
+
+impl Processor for Octave {
+    fn process(&mut self, block: &mut Block<'_>) {
+        for event in block.received() {
+            if let EventKind::Note(note) = event.kind {
+                let kind = EventKind::Note(Note { key: note.key + 12, ..note });
+                let due = Event::new(event.frame + self.late, Source::edge(0), kind);
+                assert_ne!(self.waiting.push(due), Pushed::Refused);
+            }
+        }
+        let frames = block.frames() as u32;
+        for event in self.waiting.block(frames) {
+            _ = block.send(event.frame, event.kind);
+        }
+        self.waiting.advance(frames);
+    }
+
+    fn reset(&mut self) {
+        self.waiting.clear();
+    }
+
+    fn latency_frames(&self) -> u32 {
+        self.late
+    }
+}
+
+/// Runs an effect with event ports in blocks of so many frames. Returns what it sent, at frames of all.
+fn sent(
+    effect: &mut dyn Processor,
+    notes: &[(u32, EventKind)],
+    changes: &[TimedChange],
+    frames: usize,
+) -> Vec<(u32, EventKind)> {
+    let mut all = Vec::new();
+    let mut buffer = EventBuffer::new(1024, 0);
+    for at in (0..2_000).step_by(frames) {
+        let within = |frame: u32| (at..at + frames).contains(&(frame as usize));
+        let mut received = EventBuffer::new(64, 0);
+        for (frame, kind) in notes.iter().filter(|(frame, _)| within(*frame)) {
+            _ = received.push(Event::new(frame - at as u32, Source::edge(0), *kind));
+        }
+        let changes: Vec<TimedChange> = changes
+            .iter()
+            .filter(|change| within(change.frame))
+            .map(|change| TimedChange { frame: change.frame - at as u32, ..*change })
+            .collect();
+        let (mut left, mut right) = (vec![0.0; frames], vec![0.0; frames]);
+        buffer.clear();
+        effect.process(&mut Block {
+            events: &changes,
+            events_in: Some(&received),
+            events_out: Some(EventsOut::new(&mut buffer, frames)),
+            ..Block::new(StereoMut { left: &mut left, right: &mut right })
+        });
+        all.extend(buffer.all().iter().map(|event| (event.frame + at as u32, event.kind)));
+    }
+    all
+}
+
+#[test]
+fn a_bypassed_effect_passes_events_and_leaves_no_note_behind() {
+    let on = |key| EventKind::Note(Note::on(-1, 0, key, 0.5));
+    let off = |key| EventKind::Note(Note::off(-1, 0, key, 0.0));
+    // It is bypassed from frame 300 to 700: the first note ends there, and so does the second one.
+    let notes = [
+        (100, on(60)),
+        (299, on(61)),
+        (299, EventKind::param(1, 0.5)),
+        (300, on(62)),
+        (310, EventKind::param(1, 0.7)),
+        (650, on(63)),
+        (660, off(63)),
+        (700, on(64)),
+        (900, off(64)),
+    ];
+    let changes = [
+        event(0, Bypass::PARAM, 0.0),
+        event(300, Bypass::PARAM, 1.0),
+        event(400, Bypass::PARAM, 1.0),
+        event(700, Bypass::PARAM, 0.0),
+    ];
+    let expected = [
+        (100, on(72)),
+        (299, on(73)),
+        (300, off(72)),
+        (300, off(73)),
+        (300, on(62)),
+        (650, on(63)),
+        (660, off(63)),
+        (700, off(62)),
+        (700, on(76)),
+        (900, off(76)),
+    ];
+    for frames in [1, 50, 250, 1_000, 2_000] {
+        let mut effect =
+            Bypass::new(octave(0), 48_000, false).with_event_input().with_event_output();
+        assert_eq!(sent(&mut effect, &notes, &changes, frames), expected, "{frames}");
+        // A reset begins anew: no ends of what was before.
+        effect.reset();
+        assert_eq!(sent(&mut effect, &notes, &changes, frames), expected, "{frames}, again");
+    }
+}
+
+#[test]
+fn events_pass_a_bypassed_effect_as_late_as_its_sound() {
+    let on = |key| EventKind::Note(Note::on(-1, 0, key, 0.5));
+    let notes = [(100, on(60)), (290, on(61)), (1_990, on(62))];
+    for frames in [1, 50, 250, 2_000] {
+        let mut effect =
+            Bypass::new(octave(64), 48_000, true).with_event_input().with_event_output();
+        let passed = sent(&mut effect, &notes, &[], frames);
+        assert_eq!(passed, [(164, on(60)), (354, on(61))], "{frames}");
+        // What waits is that of the time before.
+        effect.reset();
+        let changes = [event(0, Bypass::PARAM, 0.0)];
+        let made = sent(&mut effect, &notes, &changes, frames);
+        assert_eq!(made, [(164, on(72)), (354, on(73))], "{frames}");
+    }
 }

@@ -8,6 +8,7 @@ use crate::abreast::{Abreast, AbreastKey};
 use crate::block::{Block, Change, MoreRows, Processor, RowsMut, StereoMut, TimedChange};
 use crate::delay_line::DelayLine;
 use crate::effects::is_on;
+use crate::event_switch::EventSwitch;
 use crate::host::Host;
 use crate::ramp::SmoothRamp;
 
@@ -26,6 +27,9 @@ const FADE_S: f64 = 0.005;
 /// effect's latency, so the latency is the same in both states and a fade does not comb. Fully
 /// bypassed, the output is the delayed input to the bit, and extra outputs are silent.
 ///
+/// While an effect with an event output is bypassed, the events that it receives pass, as late as its sound, and what it sends is
+/// dropped. At the frame of each switch, the notes that it has begun end ([`EventSwitch`]).
+///
 /// The effect goes on running while it is bypassed: its tail and envelopes are where they would
 /// be when it comes back, and the time a block takes does not depend on the switch. (To save the
 /// time, leave the effect out of the chain.)
@@ -43,6 +47,8 @@ pub struct Bypass {
     events: Vec<TimedChange>,
     /// Received events of a piece; `None` for an effect without event input.
     received: Option<EventBuffer>,
+    /// `None` for an effect without event output.
+    switch: Option<EventSwitch>,
 }
 
 /// Received events that a piece has room for, and bytes of system-exclusive messages: as many as the
@@ -83,6 +89,7 @@ impl Bypass {
             parts: vec![0.0; PIECE_FRAMES],
             events: Vec::with_capacity(PIECE_EVENTS),
             received: None,
+            switch: None,
         }
     }
 
@@ -91,6 +98,14 @@ impl Bypass {
     /// Thread: control; allocates about 400 KiB.
     pub fn with_event_input(self) -> Bypass {
         Bypass { received: Some(EventBuffer::new(RECEIVED.0, RECEIVED.1)), ..self }
+    }
+
+    /// The same for an effect with an event output: while it is bypassed, what it receives passes.
+    ///
+    /// Thread: control; allocates about 400 KiB for an effect with latency.
+    pub fn with_event_output(self) -> Bypass {
+        let switch = EventSwitch::new(self.latency, self.is_bypassed());
+        Bypass { switch: Some(switch), ..self }
     }
 
     /// Takes the received events from `start` up to but not including `end` into `self.received`.
@@ -138,6 +153,12 @@ impl Bypass {
                 of_frame = (due, events);
             }
             let Change::Param { index, value } = event.change;
+            let cuts_events = index == Bypass::PARAM && self.switches_events(value);
+            if cuts_events && due > start {
+                (end, events) = (due, of_frame.1);
+                self.events.retain(|event| (event.frame as usize) < due - start);
+                break;
+            }
             if index == Bypass::PARAM {
                 self.dry_part.fill(&mut self.parts[faded - start..due - start]);
                 faded = due;
@@ -167,6 +188,11 @@ impl Bypass {
         if let Some(event) = self.events.iter_mut().rev().find(same) {
             event.change = change;
         }
+    }
+
+    /// Whether the value changes where events come from. A piece begins there.
+    fn switches_events(&self, value: f32) -> bool {
+        self.switch.is_some() && !value.is_nan() && is_on(value) != self.is_bypassed()
     }
 
     fn switch(&mut self, value: f32) {
@@ -235,15 +261,27 @@ impl Processor for Bypass {
                 .as_mut()
                 .map(|more| MoreRows { extra: more.extra.part(start, end), ..MoreRows::default() });
             self.keep_dry(&main);
+            let passes = self.is_bypassed();
+            let received = self.received.as_ref().filter(|_| block.events_in.is_some());
+            let mut out = block.events_out.as_mut().map(|out| out.part(start, end));
+            let sends = match (&mut self.switch, &mut out) {
+                (Some(switch), Some(out)) => switch.begin(passes, out),
+                _ => false,
+            };
+            let own = out.as_mut().filter(|_| sends);
             self.inner.process(&mut Block {
                 side_chain: block.side_chain.map(|key| key.part(start, end)),
                 events: &self.events,
-                events_in: self.received.as_ref().filter(|_| block.events_in.is_some()),
+                events_in: received,
+                events_out: own.map(|out| out.part(0, end - start)),
                 time,
                 helpers: block.helpers,
                 more: more.as_mut(),
                 ..Block::new(main.part(0, end - start))
             });
+            if let (Some(switch), Some(out)) = (&mut self.switch, &mut out) {
+                switch.finish(received, out);
+            }
             self.blend(main);
             if let Some(more) = &mut block.more {
                 self.fade_extra(more.extra.part(start, end));
@@ -256,6 +294,8 @@ impl Processor for Bypass {
     fn reset(&mut self) {
         self.inner.reset();
         self.dry_part.snap();
+        let passes = self.is_bypassed();
+        self.switch.iter_mut().for_each(|switch| switch.reset(passes));
         self.delays.iter_mut().for_each(DelayLine::reset);
     }
 
