@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hocket_dsp::{Bypass, Kind, Processor};
 use hocket_plan::graph::EffectFacts;
 use hocket_plan::{
-    Effect, EffectCatalogue, ExtraOutput, FileRefusal, ParamLabel, ParamSpec, Preset,
+    Effect, EffectCatalogue, EventOutput, ExtraOutput, FileRefusal, ParamLabel, ParamSpec, Preset,
 };
 
 /// Makes effects that are not built in, such as plug-ins.
@@ -29,6 +29,13 @@ pub trait EffectSource: Send + Sync {
     fn has_side_chain(&self, kind: &str) -> bool;
     /// Whether `kind` has an event input: notes, MIDI and changes of parameters reach it.
     fn has_event_input(&self, kind: &str) -> bool;
+    /// Whether `kind` sends events. The processor of an effect that sends gets [`Block::events_out`](hocket_dsp::Block), and
+    /// says with [`Processor::keeps_time`] whether its notes end where the song stops or jumps. A source has none such unless
+    /// it says so.
+    fn event_output(&self, kind: &str) -> EventOutput {
+        let _ = kind;
+        EventOutput::None
+    }
     /// As [`EffectCatalogue::extra_outputs`]: 64 channels together at most. The processor gets their rows as
     /// [`MoreRows::extra`](hocket_dsp::MoreRows::extra). A source has none unless it says so.
     fn extra_outputs(&self, kind: &str) -> Vec<ExtraOutput> {
@@ -189,6 +196,10 @@ impl EffectCatalogue for Effects {
             || self.of_source(kind, |source| source.has_event_input(kind))
     }
 
+    fn event_output(&self, kind: &str) -> EventOutput {
+        self.of_source(kind, |source| source.event_output(kind))
+    }
+
     fn extra_outputs(&self, kind: &str) -> Vec<ExtraOutput> {
         self.of_source(kind, |source| source.extra_outputs(kind))
     }
@@ -242,6 +253,10 @@ impl EffectFacts for EffectsAt<'_> {
 
     fn has_event_input(&self, effect: &Effect) -> bool {
         self.effects.has_event_input(&effect.kind)
+    }
+
+    fn has_event_output(&self, effect: &Effect) -> bool {
+        self.effects.event_output(&effect.kind).sends(effect.send_events)
     }
 
     fn extra_outputs(&self, effect: &Effect) -> Vec<ExtraOutput> {

@@ -184,10 +184,10 @@ pub use hocket_dsp::{
 pub use hocket_time as time;
 // Graphs and schedules: what is played, and by whom.
 pub use hocket_plan::{
-    ChannelMap, CookieShape, Edge, Effect, EffectCatalogue, EventPorts, ExtraOutput, Fusing, Graph,
-    GraphError, InputPort, LiveCause, Liveness, Node, NodeId, NodeKind, ParamSpec, Placement,
-    Ports, Schedule, ScheduleKind, Seat, SeatId, Seats, SiblingPolicy, VerifiedSchedule, Violation,
-    shortest_path,
+    ChannelMap, CookieShape, Edge, Effect, EffectCatalogue, EventOutput, EventPorts, ExtraOutput,
+    Fusing, Graph, GraphError, InputPort, LiveCause, Liveness, Node, NodeId, NodeKind, ParamSpec,
+    Placement, Ports, Schedule, ScheduleKind, Seat, SeatId, Seats, SiblingPolicy, VerifiedSchedule,
+    Violation, shortest_path,
 };
 // Costs that are kept from one run to the next.
 pub use hocket_plan::{ChainCost, CostTable};

@@ -14,8 +14,18 @@ use crate::places::{StripId, Tap};
 pub const PLUGIN_PREFIXES: [&str; 3] = ["lv2:", "clap:", "vst3:"];
 
 /// The keys that every effect has in a session file. No parameter may have one of these names.
-pub const EFFECT_KEYS: [&str; 9] =
-    ["kind", "bypass", "key", "key_tap", "events", "state", "preset", "file", "isolate"];
+pub const EFFECT_KEYS: [&str; 10] = [
+    "kind",
+    "bypass",
+    "key",
+    "key_tap",
+    "events",
+    "send_events",
+    "state",
+    "preset",
+    "file",
+    "isolate",
+];
 
 /// Whether `kind` has the form of a plug-in's kind. No built-in kind has.
 pub fn is_plugin(kind: &str) -> bool {
@@ -33,8 +43,12 @@ pub struct Effect {
     pub bypass: bool,
     /// What it hears besides, at its side chain. Only for kinds that listen to one.
     pub key: Option<Key>,
-    /// The track whose notes and events it receives; `None`: those of its own track. Only for kinds with an event input.
+    /// The track whose notes and events it receives; `None`: those of its own track, or what effects before it send. Only
+    /// for kinds with an event input.
     pub events: Option<StripId>,
+    /// Whether what it sends reaches the effects behind it; `None`: as its kind says ([`EventOutput::sends`]). Only for kinds
+    /// with an event output.
+    pub send_events: Option<bool>,
     /// The state that a plug-in saved; `None`: it starts with its own. Only for kinds that take one.
     pub state: Option<Arc<[u8]>>,
     /// The file that holds the state, which a written session names.
@@ -57,6 +71,7 @@ impl Effect {
             bypass: false,
             key: None,
             events: None,
+            send_events: None,
             state: None,
             state_file: None,
             preset: None,
@@ -82,6 +97,29 @@ pub struct Preset {
     pub values: Vec<f32>,
     /// The state, if it has one.
     pub state: Option<Arc<[u8]>>,
+}
+
+/// Whether an effect kind sends events: notes, MIDI messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum EventOutput {
+    /// It sends none.
+    #[default]
+    None,
+    /// It makes or changes sound, too. It sends where the session says so.
+    BesideSound,
+    /// It sends events alone, and sound passes it. It sends unless the session says otherwise.
+    Alone,
+}
+
+impl EventOutput {
+    /// Whether an effect with this output sends. `wish`: what the session says ([`Effect::send_events`]).
+    pub fn sends(self, wish: Option<bool>) -> bool {
+        match self {
+            EventOutput::None => false,
+            EventOutput::BesideSound => wish == Some(true),
+            EventOutput::Alone => wish != Some(false),
+        }
+    }
 }
 
 /// What an effect hears at its side chain.
@@ -150,6 +188,11 @@ pub trait EffectCatalogue {
     fn has_event_input(&self, kind: &str) -> bool {
         let _ = kind;
         false
+    }
+    /// Whether `kind` sends events. None does unless the catalogue says so.
+    fn event_output(&self, kind: &str) -> EventOutput {
+        let _ = kind;
+        EventOutput::None
     }
     /// The extra outputs of `kind`, in the order of their channels. None has any unless the catalogue says so.
     fn extra_outputs(&self, kind: &str) -> Vec<ExtraOutput> {

@@ -28,8 +28,8 @@ pub mod split;
 pub use compile::{Fusing, Unit, UnitGraph, UnitId};
 pub use cost_table::{ChainCost, CostTable};
 pub use effect::{
-    EFFECT_KEYS, Effect, EffectCatalogue, ExtraOutput, FileRefusal, Key, PLUGIN_PREFIXES,
-    ParamLabel, ParamSpec, Preset, is_plugin,
+    EFFECT_KEYS, Effect, EffectCatalogue, EventOutput, ExtraOutput, FileRefusal, Key,
+    PLUGIN_PREFIXES, ParamLabel, ParamSpec, Preset, is_plugin,
 };
 pub use graph::{
     ChannelMap, Edge, EventPorts, Feedback, Graph, GraphError, InputPort, LiveCause, Liveness,

@@ -29,6 +29,14 @@ impl EffectFacts for Facts {
         effect.values[1] as u32
     }
 
+    fn has_event_input(&self, effect: &Effect) -> bool {
+        ["arp", "synth"].contains(&effect.kind.as_str())
+    }
+
+    fn has_event_output(&self, effect: &Effect) -> bool {
+        ["arp", "pattern"].contains(&effect.kind.as_str())
+    }
+
     fn extra_outputs(&self, effect: &Effect) -> Vec<ExtraOutput> {
         let output = |name: &str, channels| ExtraOutput { name: name.into(), channels };
         match effect.kind == "sampler" {
@@ -497,6 +505,78 @@ fn an_input_that_a_take_records_has_a_node_whether_a_track_plays_it_or_not() {
     assert_eq!(session_graph(&session, &Facts), Err(GraphError::NoTakenInput { input: 3 }));
 }
 
+/// A clip of one note.
+fn notes() -> NoteClip {
+    NoteClip {
+        base: TimeBase::Beats,
+        start: 0.0,
+        length: None,
+        chase: true,
+        source: NoteSource::Written(
+            [ClipNote { at: 0.0, length: 1.0, key: 60, velocity: 1.0 }].into(),
+        ),
+    }
+}
+
+/// The nodes whose events each effect of the track `a` receives, where the chain has these kinds.
+fn received(session: &mut Session, kinds: &[&str]) -> Vec<Vec<String>> {
+    session.tracks[0].strip.chain = kinds.iter().map(|kind| effect(kind, 1.0, 0.0)).collect();
+    let made = graph(session);
+    let effects = made.nodes().iter().filter(
+        |node| matches!(node.kind, NodeKind::Effect { strip, .. } if strip == StripId::Track(0)),
+    );
+    let events = |node: &Node| {
+        let edges = node.inputs.iter().filter(|edge| edge.is_for_events());
+        edges.map(|edge| made.nodes()[edge.from.index()].name.clone()).collect()
+    };
+    effects.map(events).collect()
+}
+
+#[test]
+fn what_an_effect_sends_reaches_those_behind_it() {
+    let mut session = session();
+    add_track(&mut session, "a", MASTER);
+    add_track(&mut session, "b", MASTER);
+    session.tracks[0].notes = vec![notes()];
+    session.tracks[1].notes = vec![notes()];
+    let all = |expected: &[&[&str]]| -> Vec<Vec<String>> {
+        expected.iter().map(|names| names.iter().map(|name| (*name).into()).collect()).collect()
+    };
+    // Without a sender, every effect gets the notes of the track.
+    let plain = received(&mut session, &["synth", "comp", "synth"]);
+    assert_eq!(plain, all(&[&["a: notes"], &[], &["a: notes"]]));
+    // One that takes notes stands for them.
+    let played = received(&mut session, &["synth", "arp", "comp", "synth", "synth"]);
+    let notes = ["a: notes"];
+    assert_eq!(played, all(&[&notes, &notes, &[], &["a: arp"], &["a: arp"]]));
+    let twice = received(&mut session, &["arp", "arp", "synth"]);
+    assert_eq!(twice, all(&[&notes, &["a: arp"], &["a: arp"]]));
+    // One that takes none adds to them, or to what others send.
+    let added = received(&mut session, &["pattern", "synth"]);
+    assert_eq!(added, all(&[&[], &["a: notes", "a: pattern"]]));
+    let both = received(&mut session, &["arp", "pattern", "synth"]);
+    assert_eq!(both, all(&[&notes, &[], &["a: arp", "a: pattern"]]));
+    let taken = received(&mut session, &["pattern", "arp", "synth"]);
+    assert_eq!(taken, all(&[&[], &["a: notes", "a: pattern"], &["a: arp"]]));
+}
+
+#[test]
+fn an_effect_that_names_a_track_gets_its_notes_alone() {
+    let mut session = session();
+    add_track(&mut session, "a", MASTER);
+    add_track(&mut session, "b", MASTER);
+    let group = add_group(&mut session, "g", MASTER);
+    session.tracks[1].notes = vec![notes()];
+    let named = |kind| Effect { events: Some(StripId::Track(1)), ..effect(kind, 1.0, 0.0) };
+    session.tracks[0].strip.chain = vec![effect("pattern", 1.0, 0.0), named("synth")];
+    session.groups[group].strip.chain = vec![named("arp"), effect("synth", 1.0, 0.0)];
+    let made = graph(&session);
+    assert_eq!(inputs(&made, "a: synth"), ["a: pattern", "b: notes"]);
+    // A group has no notes of its own.
+    assert_eq!(inputs(&made, "g: arp"), ["g: sum", "b: notes"]);
+    assert_eq!(inputs(&made, "g: synth"), ["g: arp", "g: arp"], "its sound and its events");
+}
+
 #[test]
 fn the_events_that_takes_record_have_one_node_for_each_track_and_input() {
     let mut session = session();
@@ -506,16 +586,7 @@ fn the_events_that_takes_record_have_one_node_for_each_track_and_input() {
     let input =
         |name: &str, events| Input { name: name.into(), channels: 1, events, latency_frames: 0 };
     session.inputs = vec![input("keys", true), input("mic", false)];
-    let notes = NoteClip {
-        base: TimeBase::Beats,
-        start: 0.0,
-        length: None,
-        chase: true,
-        source: NoteSource::Written(
-            [ClipNote { at: 0.0, length: 1.0, key: 60, velocity: 1.0 }].into(),
-        ),
-    };
-    session.tracks[1].notes = vec![notes];
+    session.tracks[1].notes = vec![notes()];
     session.tracks[1].input = Some(InputId(0));
     session.tracks[2].input = Some(InputId(1));
     let take = |of| TakeSpec { from: TakeFrom::Events(of), file: "a.mid".into(), armed: true };

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hocket_plan::session::StripId;
-use hocket_plan::{Effect, EffectCatalogue, FileRefusal, Key, ParamSpec, Preset, is_plugin};
+use hocket_plan::{
+    Effect, EffectCatalogue, EventOutput, FileRefusal, Key, ParamSpec, Preset, is_plugin,
+};
 
 use crate::fields::{At, Fields};
 use crate::mistakes::Mistakes;
@@ -61,6 +63,7 @@ impl EffectReader<'_, '_> {
             bypass: fields.flag(&schema::BYPASS, false),
             key: key(mistakes, names, (fields, id)),
             events: fields.text(&schema::EVENTS_FROM).and_then(|name| names.track(name)),
+            send_events: self.send_events(fields, kind.value),
             state: state.or(preset.as_ref().and_then(|preset| preset.state.clone())),
             state_file,
             preset: preset_name,
@@ -87,6 +90,24 @@ impl EffectReader<'_, '_> {
             self.mistakes.report(fields.span_of(&schema::EFFECT_FILE), cause, remedy);
         }
         None
+    }
+
+    /// Whether what the effect sends reaches those behind it; `None`: the file does not say.
+    fn send_events(&self, fields: &Fields<'_>, kind: &str) -> Option<bool> {
+        if !fields.has(&schema::SEND_EVENTS) {
+            return None;
+        }
+        if self.catalogue.event_output(kind) == EventOutput::None {
+            let cause = format!("an effect of the kind '{kind}' sends no events");
+            let remedy = match is_plugin(kind) {
+                true => {
+                    format!("take send_events out; `hocket plugin info {kind}` shows its ports")
+                }
+                false => "take send_events out: only plug-ins send events".to_owned(),
+            };
+            self.mistakes.report(fields.span_of(&schema::SEND_EVENTS), cause, remedy);
+        }
+        Some(fields.flag(&schema::SEND_EVENTS, false))
     }
 
     /// Whether the effect runs in a process of its own.

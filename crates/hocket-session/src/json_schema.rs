@@ -1,6 +1,6 @@
 //! The format as JSON Schema, for editors: they complete keys and mark mistakes while one writes.
 
-use hocket_plan::{EffectCatalogue, ParamSpec, is_plugin};
+use hocket_plan::{EffectCatalogue, EventOutput, ParamSpec, is_plugin};
 use serde_json::{Map, Value as Json, json};
 
 use crate::schema::{self, Key, TABLES, Table, Value};
@@ -152,6 +152,8 @@ fn add_kinds(effect: &mut Map<String, Json>, catalogue: &dyn EffectCatalogue) {
             let fits = fits && (!is_state || catalogue.takes_state(kind));
             let fits = fits && (key.name != schema::EFFECT_FILE.name || takes_file);
             let fits = fits && (key.name != schema::ISOLATE.name || is_plugin(kind));
+            let sends = catalogue.event_output(kind) != EventOutput::None;
+            let fits = fits && (key.name != schema::SEND_EVENTS.name || sends);
             if fits && (!is_events || catalogue.has_event_input(kind)) {
                 known.insert(key.name.into(), json!(true));
             }

@@ -332,6 +332,12 @@ pub(crate) const EVENTS_FROM: Key = key(
     "the effect's own track",
     "The name of the track whose notes and events the effect receives; only kinds with an event input.",
 );
+pub(crate) const SEND_EVENTS: Key = key(
+    "send_events",
+    Value::Flag,
+    "true for a plug-in without audio outputs",
+    "What the plug-in sends reaches the effects behind it; only plug-ins that send events.",
+);
 pub(crate) const STATE: Key = key(
     "state",
     Value::Text,
@@ -528,7 +534,18 @@ pub(crate) static NOTE_TABLE: Table = Table {
 pub(crate) static EFFECT_TABLE: Table = Table {
     header: "[[track.effect]]",
     summary: "An effect; also in `[[group.effect]]`, `[[return.effect]]` and `[[master.effect]]`.",
-    keys: &[KIND, BYPASS, SIDE_CHAIN, KEY_TAP, EVENTS_FROM, STATE, PRESET, EFFECT_FILE, ISOLATE],
+    keys: &[
+        KIND,
+        BYPASS,
+        SIDE_CHAIN,
+        KEY_TAP,
+        EVENTS_FROM,
+        SEND_EVENTS,
+        STATE,
+        PRESET,
+        EFFECT_FILE,
+        ISOLATE,
+    ],
 };
 pub(crate) static SEND_TABLE: Table = Table {
     header: "[[track.send]]",

@@ -360,7 +360,7 @@ impl Writer<'_> {
 
     fn effect(&mut self, effect: &Effect, table: &str, strip: &str) -> Written {
         let Effect { kind, values, bypass, key: heard, events, .. } = effect;
-        let Effect { state, state_file, preset, file, isolate, .. } = effect;
+        let Effect { send_events, state, state_file, preset, file, isolate, .. } = effect;
         let params = self.catalogue.params(kind).filter(|params| params.len() == values.len());
         let unknown = || WriteError::UnknownEffect { strip: strip.into(), kind: kind.clone() };
         let params = params.ok_or_else(unknown)?;
@@ -404,6 +404,9 @@ impl Writer<'_> {
         if let Some(events) = events {
             let from = self.name_of(*events, strip)?;
             self.text("events", &from);
+        }
+        if let Some(send_events) = send_events {
+            self.value("send_events", send_events);
         }
         Ok(())
     }

@@ -302,7 +302,7 @@ fn effects() {
         &other,
         "ratio",
         "unknown key 'ratio'",
-        "the keys here are 'kind', 'bypass', 'key', 'key_tap', 'events', 'state', 'preset', 'file', 'isolate' and 'mix'",
+        "the keys here are 'kind', 'bypass', 'key', 'key_tap', 'events', 'send_events', 'state', 'preset', 'file', 'isolate' and 'mix'",
     );
 }
 
@@ -613,6 +613,12 @@ fn plugins_and_their_states() {
     let remedy = "take isolate out: only plug-ins run in processes of their own";
     let cause = "an effect of the kind 'reverb' has no process of its own";
     check_at(&built_in, "true", cause, remedy);
+    let built_in = effect("kind = \"reverb\"\nsend_events = true");
+    let remedy = "take send_events out: only plug-ins send events";
+    check_at(&built_in, "true", "an effect of the kind 'reverb' sends no events", remedy);
+    let no_flag = effect(&format!("{installed}send_events = \"yes\""));
+    let cause = "'send_events' cannot be a text";
+    check_at(&no_flag, "\"yes\"", cause, "write send_events = true or false");
 }
 
 /// The track `kick`, and below it what has an extra output.

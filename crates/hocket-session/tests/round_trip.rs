@@ -484,3 +484,21 @@ fn isolation_is_kept() {
         assert_eq!(again(&folder, &session), session, "{text}");
     }
 }
+
+#[test]
+fn what_is_said_of_sent_events_is_kept() {
+    let folder = Folder::new();
+    let load = |send: &str| {
+        let text = format!(
+            "[[track]]\nname = \"a\"\n[[track.clip]]\nfile = \"audio/a.wav\"\n[[track.effect]]\nkind = \"{PLUGIN}\"\n{send}"
+        );
+        folder.load(&text).unwrap_or_else(|errors| panic!("{errors}")).session
+    };
+    let says =
+        [("", None), ("send_events = false\n", Some(false)), ("send_events = true\n", Some(true))];
+    for (text, sends) in says {
+        let session = load(text);
+        assert_eq!(session.tracks[0].strip.chain[0].send_events, sends, "{text}");
+        assert_eq!(again(&folder, &session), session, "{text}");
+    }
+}

@@ -5,13 +5,15 @@ use std::sync::Arc;
 
 use hocket_dsp::{Block, Change, Processor};
 use hocket_engine::session::{Destination, OutputAt, Strip, StripId, Track};
-use hocket_engine::time::{EventKind, NoteAction};
+use hocket_engine::time::{
+    Event, EventBuffer, EventKind, NoteAction, Source, TimedCommand, TransportCommand,
+};
 use hocket_engine::{
     Edit, EditError, Editor, EffectAt, EffectSource, Effects, Engine, Fusing, MediaPool, Policy,
     PrepareError, ScheduleKind, Seat, Seating, Seats, Session, Settings, SiblingPolicy,
     StereoAudio, Strategy, prepare_session,
 };
-use hocket_plan::{Effect, ExtraOutput, GraphError, ParamSpec};
+use hocket_plan::{Effect, EventOutput, ExtraOutput, GraphError, ParamSpec};
 use hocket_session::{LoadOptions, load};
 
 const RATE_HZ: u32 = 48_000;
@@ -26,12 +28,14 @@ const TONE: &str = "clap:test.tone";
 const BROKEN: &str = "lv2:urn:test:broken";
 const CLOCK: &str = "clap:test.clock";
 const SPLIT: &str = "clap:test.split";
+const ECHO: &str = "clap:test.echo";
+const HOLD: &str = "clap:test.hold";
 
 /// A gain that multiplies with its state, a delay, a tone that sounds while a note does, one that never starts, one that
-/// plays where the song is, and a delay with two extra outputs.
-struct SixKinds;
+/// plays where the song is, a delay with two extra outputs, a delay of sound and notes, and one that ends no note.
+struct Kinds;
 
-impl EffectSource for SixKinds {
+impl EffectSource for Kinds {
     fn params(&self, kind: &str) -> Option<Vec<ParamSpec>> {
         let gain = ParamSpec {
             name: "Gain (linear)".into(),
@@ -42,7 +46,7 @@ impl EffectSource for SixKinds {
             fixed: false,
         };
         let params = if [GAIN, SPLIT].contains(&kind) { vec![gain] } else { Vec::new() };
-        [GAIN, LATE, TONE, BROKEN, CLOCK, SPLIT].contains(&kind).then_some(params)
+        [GAIN, LATE, TONE, BROKEN, CLOCK, SPLIT, ECHO, HOLD].contains(&kind).then_some(params)
     }
 
     fn extra_outputs(&self, kind: &str) -> Vec<ExtraOutput> {
@@ -58,7 +62,15 @@ impl EffectSource for SixKinds {
     }
 
     fn has_event_input(&self, kind: &str) -> bool {
-        kind == TONE
+        [TONE, ECHO, HOLD].contains(&kind)
+    }
+
+    fn event_output(&self, kind: &str) -> EventOutput {
+        match kind {
+            ECHO => EventOutput::BesideSound,
+            HOLD => EventOutput::Alone,
+            _ => EventOutput::None,
+        }
     }
 
     fn cost(&self, _: &Effect, _: u32) -> f64 {
@@ -66,7 +78,7 @@ impl EffectSource for SixKinds {
     }
 
     fn latency_frames(&self, effect: &Effect, _: u32) -> u32 {
-        if [LATE, SPLIT].contains(&effect.kind.as_str()) { LATENCY as u32 } else { 0 }
+        if [LATE, SPLIT, ECHO].contains(&effect.kind.as_str()) { LATENCY as u32 } else { 0 }
     }
 
     fn build(&self, effect: &Effect, _: u32) -> Result<Box<dyn Processor>, String> {
@@ -79,6 +91,11 @@ impl EffectSource for SixKinds {
             LATE => Ok(Box::new(Late { rows: [[0.0; LATENCY]; 2], at: 0 })),
             TONE => Ok(Box::new(Tone { sounds: false })),
             CLOCK => Ok(Box::new(Clock)),
+            ECHO => {
+                let late = Late { rows: [[0.0; LATENCY]; 2], at: 0 };
+                Ok(Box::new(Echo { late, waiting: EventBuffer::new(64, 0) }))
+            }
+            HOLD => Ok(Box::new(Hold)),
             SPLIT => {
                 let late = Late { rows: [[0.0; LATENCY]; 2], at: 0 };
                 Ok(Box::new(Split { late, gain: effect.values[0] }))
@@ -159,6 +176,55 @@ impl Processor for Tone {
     fn reset(&mut self) {
         self.sounds = false;
     }
+}
+
+/// Delays sound and notes alike.
+struct Echo {
+    late: Late,
+    waiting: EventBuffer,
+}
+
+impl Processor for Echo {
+    fn process(&mut self, block: &mut Block<'_>) {
+        for event in block.received() {
+            let due = Event::new(event.frame + LATENCY as u32, Source::edge(0), event.kind);
+            _ = self.waiting.push(due);
+        }
+        let frames = block.frames() as u32;
+        for event in self.waiting.block(frames) {
+            _ = block.send(event.frame, event.kind);
+        }
+        self.waiting.advance(frames);
+        self.late.process(block);
+    }
+
+    fn reset(&mut self) {
+        self.waiting.clear();
+        self.late.reset();
+    }
+
+    fn latency_frames(&self) -> u32 {
+        LATENCY as u32
+    }
+}
+
+/// Sends the starts of notes alone.
+struct Hold;
+
+impl Processor for Hold {
+    fn process(&mut self, block: &mut Block<'_>) {
+        for event in block.received() {
+            if matches!(event.kind, EventKind::Note(note) if note.action == NoteAction::On) {
+                _ = block.send(event.frame, event.kind);
+            }
+        }
+    }
+
+    fn keeps_time(&self) -> bool {
+        true
+    }
+
+    fn reset(&mut self) {}
 }
 
 struct Clock;
@@ -248,7 +314,7 @@ notes = [[0.02, 0.02, 60]]
 "#;
 
 fn effects() -> Effects {
-    Effects::with(Arc::new(SixKinds))
+    Effects::with(Arc::new(Kinds))
 }
 
 fn read(text: &str) -> Session {
@@ -314,6 +380,87 @@ fn a_session_file_plays_them_with_the_same_bits_under_every_schedule() {
         let row = play(&mut engine(&session, schedule), 40);
         let wrong = (0..row.len()).find(|frame| row[*frame] != expected(*frame));
         assert_eq!(wrong.map(|frame| (frame, row[frame], expected(frame))), None, "{schedule:?}");
+    }
+}
+
+#[test]
+fn what_an_effect_sends_arrives_with_its_sound_under_every_schedule() {
+    // Sound, notes and other tracks arrive together, 100 frames late.
+    let sender = "[[track.effect]]\nkind = \"clap:test.echo\"\nsend_events = true\n";
+    let tone = "[[track.effect]]\nkind = \"clap:test.tone\"\n";
+    let text = SESSION.replace(tone, &format!("{sender}{tone}"));
+    let direct = play(&mut engine(&read(SESSION), ScheduleKind::Serial), 40);
+    assert_ne!(text, SESSION);
+    for schedule in ScheduleKind::ALL {
+        assert_eq!(play(&mut engine(&read(&text), schedule), 40), direct, "{schedule:?}");
+        let (settings, seating) = settings(schedule);
+        let (mut edited, _editor) = Editor::start(read(&text), media(), settings, seating).unwrap();
+        assert_eq!(play(&mut edited, 40), direct, "{schedule:?}, edited");
+    }
+    // One that makes sound, too, sends where the session says so: else the notes reach the tone before it plays them.
+    let silent = read(&text.replace("send_events = true\n", ""));
+    let early = play(&mut engine(&silent, ScheduleKind::Serial), 40);
+    assert_eq!(early, direct, "the notes of the track wait for the delay, too");
+}
+
+/// A note from frame 960 to 1920, whose end is not sent on.
+const HELD: &str = r#"
+[[track]]
+name = "tone"
+[[track.effect]]
+kind = "clap:test.hold"
+[[track.effect]]
+kind = "clap:test.tone"
+[[track.notes]]
+time = "seconds"
+notes = [[0.02, 0.02, 60]]
+"#;
+
+/// From where to where a tone sounds in so many blocks; it sounds once.
+fn sounding(row: &[f32]) -> (usize, usize) {
+    let start = row.iter().position(|sample| *sample != 0.0).unwrap();
+    let end = start + row[start..].iter().position(|sample| *sample == 0.0).unwrap();
+    assert!(row[end..].iter().all(|sample| *sample == 0.0));
+    (start, end)
+}
+
+#[test]
+fn notes_that_an_effect_sends_end_where_it_is_bypassed_and_where_the_song_stops_or_jumps() {
+    let bypass = "[[track.automation]]\neffect = 1\nparameter = \"bypass\"\n";
+    let lane = |points: &str| format!("{HELD}{bypass}points = {points}\n");
+    for schedule in ScheduleKind::ALL {
+        let forever = play(&mut engine(&read(HELD), schedule), 60);
+        assert!(forever[960..].iter().all(|sample| *sample == 1.0), "nothing ends it here");
+        // Bypassed at frame 1200, which is in the middle of a block.
+        let text = lane(r#"[[0, 0, "hold"], [0.025, 1, "hold"]]"#);
+        let row = play(&mut engine(&read(&text), schedule), 60);
+        assert_eq!(sounding(&row), (960, 1_200), "{schedule:?}");
+        // Bypassed when the note begins, so it passes, and back at frame 1200.
+        let text = lane(r#"[[0, 1, "hold"], [0.025, 0, "hold"]]"#);
+        let row = play(&mut engine(&read(&text), schedule), 60);
+        assert_eq!(sounding(&row), (960, 1_200), "{schedule:?}");
+        let text = lane(r#"[[0, 1, "hold"]]"#);
+        let row = play(&mut engine(&read(&text), schedule), 60);
+        assert_eq!(sounding(&row), (960, 1_920), "{schedule:?}: the end passes, too");
+        for command in [TransportCommand::Stop, TransportCommand::Locate(48_000)] {
+            let mut engine = engine(&read(HELD), schedule);
+            engine.command(TimedCommand { at_steady: 1_111, command }).unwrap();
+            assert_eq!(sounding(&play(&mut engine, 60)), (960, 1_111), "{schedule:?}");
+        }
+    }
+}
+
+#[test]
+fn edits_end_the_notes_of_an_effect_that_goes_or_is_bypassed() {
+    for edit in [Edit::RemoveEffect(at(0)), Edit::Bypass(at(0), true)] {
+        let (settings, seating) = settings(ScheduleKind::Dataflow);
+        let (mut engine, mut editor) =
+            Editor::start(read(HELD), media(), settings, seating).unwrap();
+        let before = play(&mut engine, 20);
+        assert!(before[960..].iter().all(|sample| *sample == 1.0));
+        editor.apply(edit).unwrap();
+        let after = play(&mut engine, 60);
+        assert_eq!(after[after.len() - 1], 0.0, "its note ends");
     }
 }
 

@@ -227,19 +227,24 @@ impl<'a> Workshop<'a> {
         })
     }
 
-    /// An effect that can be bypassed; one with an event input goes on hearing its notes.
+    /// An effect that can be bypassed; one with an event input goes on hearing its notes, and one that sends events passes
+    /// them while it is bypassed.
     fn bypass(
         &self,
         processor: Box<dyn Processor>,
         effect: &Effect,
         bypassed: bool,
     ) -> Box<dyn Processor> {
-        let bypass =
+        let effects = self.media.effects();
+        let mut bypass =
             Bypass::new(processor, self.rate_hz, bypassed).with_params(effect.values.len());
-        match self.media.effects().has_event_input(&effect.kind) {
-            true => Box::new(bypass.with_event_input()),
-            false => Box::new(bypass),
+        if effects.has_event_input(&effect.kind) {
+            bypass = bypass.with_event_input();
         }
+        if effects.event_output(&effect.kind).sends(effect.send_events) {
+            bypass = bypass.with_event_output();
+        }
+        Box::new(bypass)
     }
 }
 

@@ -20,6 +20,11 @@ pub trait EffectFacts {
         let _ = effect;
         false
     }
+    /// Whether it sends events to the effects behind it. None does unless the runner says so.
+    fn has_event_output(&self, effect: &Effect) -> bool {
+        let _ = effect;
+        false
+    }
     /// Its extra outputs, in the order of the extra channels of its node. None has any unless the runner says so.
     fn extra_outputs(&self, effect: &Effect) -> Vec<ExtraOutput> {
         let _ = effect;
@@ -101,6 +106,28 @@ impl Taps {
     }
 }
 
+/// The effects of a chain whose events reach the effects behind them.
+#[derive(Default)]
+struct Senders {
+    nodes: Vec<NodeId>,
+    /// Whether one of them has taken in what the track plays, which then reaches those behind it no more.
+    replace_track: bool,
+}
+
+impl Senders {
+    /// Goes on behind an effect. One that receives events stands for all that came to it; one that receives none adds its own.
+    fn pass(&mut self, node: NodeId, ports: EventPorts) {
+        if !ports.output {
+            return;
+        }
+        if ports.input {
+            self.nodes.clear();
+            self.replace_track = true;
+        }
+        self.nodes.push(node);
+    }
+}
+
 struct Builder<'a> {
     session: &'a Session,
     facts: &'a dyn EffectFacts,
@@ -171,7 +198,7 @@ impl Builder<'_> {
         let id = self.routing.ids[place];
         let strip = self.session.strip(id);
         let head = self.add_head(place)?;
-        let mut last = head;
+        let (mut last, mut senders) = (head, Senders::default());
         for (index, effect) in strip.chain.iter().enumerate() {
             let mut node = Node {
                 name: format!("{}: {}", strip.name, effect.kind),
@@ -182,14 +209,17 @@ impl Builder<'_> {
                 ports: Default::default(),
             };
             if self.facts.has_event_input(effect) {
-                node.ports.events = EventPorts::INPUT;
-                node.inputs.extend(self.events(id, effect)?);
+                node.ports.events.input = true;
+                node.inputs.extend(self.events(id, effect, &senders)?);
             }
+            node.ports.events.output = self.facts.has_event_output(effect);
+            let events = node.ports.events;
             let key = effect.key.and_then(|key| self.key(key));
             let extra = self.facts.extra_outputs(effect);
             node.ports.extra =
                 extra.iter().fold(0, |sum: u16, output| sum.saturating_add(output.channels));
             last = self.graph.add_with_side_chain(node, key.into_iter().collect())?;
+            senders.pass(last, events);
             if !extra.is_empty() {
                 self.extra.insert(EffectAt { strip: id, index }, (last, extra));
             }
@@ -206,18 +236,27 @@ impl Builder<'_> {
         self.add_sends(place)
     }
 
-    /// What an effect receives: the notes of a track, then the events of the track's input.
-    fn events(&mut self, own: StripId, effect: &Effect) -> Result<Vec<Edge>, GraphError> {
-        let index = match (effect.events, own) {
-            (Some(StripId::Track(index)), _) if index < self.session.tracks.len() => index,
+    /// What an effect receives: the notes of a track, then the events of the track's input. Where it names no track, what
+    /// effects before it send comes behind these, or in their place.
+    fn events(
+        &mut self,
+        own: StripId,
+        effect: &Effect,
+        before: &Senders,
+    ) -> Result<Vec<Edge>, GraphError> {
+        let mut edges = match (effect.events, own) {
+            (Some(StripId::Track(index)), _) if index < self.session.tracks.len() => {
+                return self.events_of(index);
+            }
             (Some(from), _) => {
                 let strip = self.session.strip(own).name.clone();
                 return Err(GraphError::NoEvents { strip, from });
             }
-            (None, StripId::Track(index)) => index,
-            (None, _) => return Ok(Vec::new()),
+            (None, StripId::Track(index)) if !before.replace_track => self.events_of(index)?,
+            (None, _) => Vec::new(),
         };
-        self.events_of(index)
+        edges.extend(before.nodes.iter().copied().map(Edge::events));
+        Ok(edges)
     }
 
     /// What a track plays for effects: its notes, then the events of its input.

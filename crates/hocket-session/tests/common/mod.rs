@@ -4,7 +4,9 @@
 use std::borrow::Cow;
 use std::path::PathBuf;
 
-use hocket_plan::{Effect, EffectCatalogue, ExtraOutput, FileRefusal, ParamSpec, Preset};
+use hocket_plan::{
+    Effect, EffectCatalogue, EventOutput, ExtraOutput, FileRefusal, ParamSpec, Preset,
+};
 use hocket_session::{LoadOptions, Loaded, SessionErrors, load};
 
 /// What a plug-in saved; no text.
@@ -58,6 +60,10 @@ impl EffectCatalogue for Few {
 
     fn has_event_input(&self, kind: &str) -> bool {
         ["synth", PLAYER].contains(&kind)
+    }
+
+    fn event_output(&self, kind: &str) -> EventOutput {
+        if kind == PLUGIN { EventOutput::BesideSound } else { EventOutput::None }
     }
 
     fn extra_outputs(&self, kind: &str) -> Vec<ExtraOutput> {

@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use hocket_dsp::Processor;
 use hocket_engine::EffectSource;
-use hocket_plan::{Effect, ExtraOutput, FileRefusal, ParamLabel, ParamSpec, Preset};
+use hocket_plan::{Effect, EventOutput, ExtraOutput, FileRefusal, ParamLabel, ParamSpec, Preset};
 
 use super::impulses::Impulses;
 use super::soundfonts::SoundFonts;
@@ -45,6 +45,10 @@ impl EffectSource for Sources {
 
     fn has_event_input(&self, kind: &str) -> bool {
         self.of(kind).has_event_input(kind)
+    }
+
+    fn event_output(&self, kind: &str) -> EventOutput {
+        self.of(kind).event_output(kind)
     }
 
     fn extra_outputs(&self, kind: &str) -> Vec<ExtraOutput> {

@@ -189,6 +189,10 @@ impl EffectFacts for Together<'_> {
         self.0.has_event_input(effect)
     }
 
+    fn has_event_output(&self, effect: &Effect) -> bool {
+        self.0.has_event_output(effect)
+    }
+
     fn extra_outputs(&self, effect: &Effect) -> Vec<ExtraOutput> {
         self.0.extra_outputs(effect)
     }
