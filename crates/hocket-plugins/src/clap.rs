@@ -71,8 +71,10 @@ pub fn describe(file: &Path, id: &str) -> Result<Description, String> {
             found.extra_outputs = crate::extra::described(&facts.extra);
             found.params.clone_from(&facts.params);
             (found.events, found.state) = (facts.notes.is_some(), facts.state);
+            found.sends_events = facts.sends;
             found.latency_frames = voice.latency;
-            found.refusal = facts.layout.check().err();
+            let fits = facts.layout.check(facts.sends);
+            found.refusal = fits.and_then(|()| facts.layout.check_latency(voice.latency)).err();
         }
         Err(why) => found.refusal = Some(why),
     }
@@ -106,7 +108,8 @@ pub(crate) fn hosted(
     let values = Values::Given(values.to_vec());
     let state = state.map(<[u8]>::to_vec);
     let first = instances::make(&order, &values, state.as_deref())?;
-    first.facts.layout.check()?;
+    first.facts.layout.check(first.facts.sends)?;
+    first.facts.layout.check_latency(first.latency)?;
     let mut voices = vec![first];
     while voices.len() < voices[0].facts.layout.instances() {
         voices.push(instances::make(&order, &values, state.as_deref())?);

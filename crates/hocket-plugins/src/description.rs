@@ -75,6 +75,9 @@ pub struct Description {
     pub latency_frames: u32,
     /// Whether notes and MIDI reach it.
     pub events: bool,
+    /// Whether it sends notes and MIDI.
+    #[serde(default)]
+    pub sends_events: bool,
     /// Whether it has a state beside its parameters.
     pub state: bool,
     /// What it asks of its host: URIs of LV2 features, names of CLAP extensions.
@@ -101,7 +104,7 @@ impl Description {
         let title = Format::of_kind(&kind).map_or("", |(_, id)| id).to_string();
         let (layout, refusal) = (Layout::default(), Some(why));
         let (extra_outputs, params, features) = (Vec::new(), Vec::new(), Vec::new());
-        let (latency_frames, events, state) = (0, false, false);
+        let (latency_frames, events, sends_events, state) = (0, false, false, false);
         Description {
             kind,
             title,
@@ -111,6 +114,7 @@ impl Description {
             params,
             latency_frames,
             events,
+            sends_events,
             state,
             features,
             refusal,
@@ -130,8 +134,18 @@ fn sound_params<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Param>, D::Err
 }
 
 /// The keys that every effect has in a session.
-const SESSION_KEYS: [&str; 9] =
-    ["kind", "bypass", "key", "key_tap", "events", "state", "preset", "file", "isolate"];
+const SESSION_KEYS: [&str; 10] = [
+    "kind",
+    "bypass",
+    "key",
+    "key_tap",
+    "events",
+    "send_events",
+    "state",
+    "preset",
+    "file",
+    "isolate",
+];
 
 /// The name of a parameter in sessions: its own, with `_` behind it if it is the name of another key.
 pub(crate) fn session_name(name: &str) -> String {

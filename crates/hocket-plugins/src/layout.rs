@@ -7,6 +7,7 @@
 //! | 1 | 2 | the mean of both sides goes in |
 //! | 2 | 1 | what comes out plays on both sides |
 //! | 0 | 1 or 2 | an instrument: what comes out is added to what the strip has, as the built-in `synth` does |
+//! | up to 2 | 0 | it sends events alone: what the strip has passes |
 //!
 //! A side chain has up to two channels. One channel gets the mean of both sides; each of two instances gets its own side.
 //! All else is refused. In a strip of one channel, both sides are that channel.
@@ -27,18 +28,33 @@ pub struct Layout {
 }
 
 impl Layout {
+    /// `sends_events`: whether it sends events, for which it needs no audio.
+    ///
     /// # Errors
     /// Why these ports do not fit a strip.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self, sends_events: bool) -> Result<(), String> {
         let Layout { inputs, outputs, side_chain } = *self;
         let refused = |what: &str, found: usize, most: &str| {
             Err(format!("it has {found} audio {what}, and a strip has {most}"))
         };
         match (inputs, outputs, side_chain) {
-            (_, 0, _) => Err("it has no audio output".into()),
+            (_, 0, _) if !sends_events => Err("it has no audio output".into()),
             (3.., ..) => refused("inputs", inputs, "two channels"),
             (_, 3.., _) => refused("outputs", outputs, "two channels"),
             (_, _, 3..) => refused("side-chain inputs", side_chain, "a side chain of two channels"),
+            _ => Ok(()),
+        }
+    }
+
+    /// Sound passes a plug-in without audio outputs at once, so its events have to be as fast. `frames`: its own latency.
+    ///
+    /// # Errors
+    /// Why a plug-in with this latency does not fit a strip.
+    pub fn check_latency(&self, frames: u32) -> Result<(), String> {
+        match self.outputs {
+            0 if frames > 0 => Err(format!(
+                "it has no audio output, and its events are {frames} frames late, which no sound would be"
+            )),
             _ => Ok(()),
         }
     }
@@ -152,8 +168,12 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_refused_with_the_reason() {
-        let refused = |inputs, outputs| layout(inputs, outputs).check().unwrap_err();
+        let refused = |inputs, outputs| layout(inputs, outputs).check(false).unwrap_err();
         assert_eq!(refused(2, 0), "it has no audio output");
+        assert_eq!(layout(0, 0).check(true), Ok(()), "it sends events");
+        assert!(layout(4, 0).check(true).is_err());
+        assert!(layout(0, 0).check_latency(0).is_ok() && layout(0, 0).check_latency(9).is_err());
+        assert_eq!(layout(2, 2).check_latency(9), Ok(()));
         assert_eq!(refused(2, 6), "it has 6 audio outputs, and a strip has two channels");
         assert_eq!(refused(4, 2), "it has 4 audio inputs, and a strip has two channels");
     }

@@ -8,7 +8,7 @@
 //! 2. [`layout`](mod@layout): how a plug-in's ports fit the two channels of a strip; [`extra`]: its outputs beside the first.
 //! 3. [`scan`] and [`catalog`]: how plug-ins are found, in processes of their own, and remembered.
 //!    [`presets`]: those of plug-ins, and how a session names one.
-//! 4. [`changes`](mod@changes): when changes of parameters take effect.
+//! 4. [`changes`](mod@changes): when changes of parameters take effect. `sent`: what plug-ins send.
 //! 5. [`check`]: the stress test of a plug-in.
 //! 6. [`isolate`]: plug-ins in processes of their own.
 //! 7. [`watch`]: those that spoil the sound again and again.
@@ -25,6 +25,7 @@ pub mod description;
 pub mod layout;
 pub mod extra;
 pub mod changes;
+mod sent;
 pub mod catalog;
 mod child;
 mod names;

@@ -81,9 +81,13 @@ pub fn describe(bundle: &Path, uri: &str) -> Result<Description, String> {
             found.extra_outputs = crate::extra::described(&plan.ports.extra);
             found.params.clone_from(&plan.ports.params);
             found.events = plan.ports.midi.is_some();
+            found.sends_events = plan.ports.sends.is_some();
             let latency = || plan.latency(&plan.defaults(), None);
             match check(&found).map(|()| latency()) {
-                Ok(Ok(frames)) => (found.latency_frames, found.refusal) = (frames, None),
+                Ok(Ok(frames)) => {
+                    let own = found.layout.check_latency(frames - plan.late());
+                    (found.latency_frames, found.refusal) = (frames, own.err());
+                }
                 Ok(Err(why)) => (found.refusal, found.may_pass) = (Some(why), true),
                 Err(why) => found.refusal = Some(why),
             }
@@ -97,7 +101,7 @@ fn check(found: &Description) -> Result<(), String> {
     if let Some(missing) = found.features.iter().find(|uri| !OFFERED.contains(&uri.as_str())) {
         return Err(format!("it requires the feature {missing}, which Hocket does not offer"));
     }
-    found.layout.check()
+    found.layout.check(found.sends_events)
 }
 
 /// Builds a plug-in with these values of its parameters, and the state that it saved.

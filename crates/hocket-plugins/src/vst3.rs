@@ -54,8 +54,10 @@ pub fn describe(bundle: &Path, id: &str) -> Result<Description, String> {
             found.extra_outputs = crate::extra::described(&facts.extra);
             found.params.clone_from(&facts.params);
             (found.events, found.state) = (facts.events, facts.state);
+            found.sends_events = facts.sends;
             found.latency_frames = voice.latency;
-            found.refusal = facts.layout.check().err();
+            let fits = facts.layout.check(facts.sends);
+            found.refusal = fits.and_then(|()| facts.layout.check_latency(voice.latency)).err();
         }
         Err(why) => found.refusal = Some(why),
     }
@@ -88,7 +90,8 @@ pub(crate) fn hosted(
     let order = Order::new(bundle, id, rate_hz);
     let values = Values::Given(values.to_vec());
     let first = instances::make(&order, &values, state)?;
-    first.facts.layout.check()?;
+    first.facts.layout.check(first.facts.sends)?;
+    first.facts.layout.check_latency(first.latency)?;
     let mut voices = vec![first];
     while voices.len() < voices[0].facts.layout.instances() {
         voices.push(instances::make(&order, &values, state)?);

@@ -6,11 +6,15 @@ use clack_host::events::event_types::{
     MidiEvent, NoteChokeEvent, NoteOffEvent, NoteOnEvent, ParamValueEvent, TransportEvent,
     TransportFlags,
 };
+use clack_host::events::io::{OutputEventBuffer, TryPushError};
+use clack_host::events::spaces::CoreEventSpace;
 use clack_host::prelude::*;
 use clack_host::utils::{BeatTime, SecondsTime};
-use hocket_time::{EventKind, Midi1, Note, NoteAction, midi2_to_midi1};
+use hocket_dsp::EventsOut;
+use hocket_time::{EventKind, Midi1, Note, NoteAction, Pushed, Ump, midi2_to_midi1};
 
 use crate::END_EVENTS;
+use crate::sent::short_message;
 use crate::song::SongPoint;
 
 /// A value of a parameter finds no room behind so many events of a run.
@@ -127,6 +131,61 @@ impl Incoming {
     }
 }
 
+/// Takes what a plug-in sends in one run.
+pub struct Outgoing<'a> {
+    /// The frames of the run; `None`: nobody hears it.
+    out: Option<EventsOut<'a>>,
+}
+
+impl<'a> Outgoing<'a> {
+    pub fn new(out: Option<EventsOut<'a>>) -> Outgoing<'a> {
+        Outgoing { out }
+    }
+}
+
+impl OutputEventBuffer for Outgoing<'_> {
+    /// Values of parameters come from windows, and ends of voices mean the sender's own: they have no reader.
+    fn try_push(&mut self, event: &UnknownEvent) -> Result<(), TryPushError> {
+        let Some(out) = &mut self.out else { return Ok(()) };
+        match event.as_core_event().and_then(|event| sent(&event)) {
+            // The engine counts it.
+            Some(kind) if out.send(event.header().time(), kind) == Pushed::Refused => {
+                Err(TryPushError::new())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// `None`: Hocket carries no such event.
+fn sent(event: &CoreEventSpace<'_>) -> Option<EventKind> {
+    match event {
+        CoreEventSpace::NoteOn(note) => {
+            // A note that begins has a channel and a key.
+            let note = note_of(NoteAction::On, note.pckn(), note.velocity())?;
+            (note.channel >= 0 && note.key >= 0).then_some(EventKind::Note(note))
+        }
+        CoreEventSpace::NoteOff(note) => {
+            note_of(NoteAction::Off, note.pckn(), note.velocity()).map(EventKind::Note)
+        }
+        CoreEventSpace::NoteChoke(note) => {
+            note_of(NoteAction::Choke, note.pckn(), 0.0).map(EventKind::Note)
+        }
+        CoreEventSpace::Midi(message) => short_message(message.data()).map(EventKind::Midi),
+        CoreEventSpace::Midi2(packet) => Some(EventKind::Ump(Ump::new(packet.data()))),
+        _ => None,
+    }
+}
+
+/// `None`: no such channel or key.
+fn note_of(action: NoteAction, place: Pckn, velocity: f64) -> Option<Note> {
+    let channel = Some(place.raw_channel()).filter(|channel| (-1..16).contains(channel))?;
+    let key = Some(place.raw_key()).filter(|key| (-1..128).contains(key))?;
+    let velocity = if velocity.is_nan() { 0.0 } else { velocity.clamp(0.0, 1.0) };
+    let id = place.raw_note_id().max(-1);
+    Some(Note { action, id, channel: channel as i8, key: key as i8, velocity })
+}
+
 /// Where the song is.
 pub fn transport(song: &SongPoint) -> TransportEvent {
     let mut flags = TransportFlags::HAS_TEMPO
@@ -155,7 +214,41 @@ pub fn transport(song: &SongPoint) -> TransportEvent {
 
 #[cfg(test)]
 mod tests {
+    use clack_host::events::event_types::Midi2Event;
+
     use super::*;
+
+    #[test]
+    fn what_a_plug_in_sends_goes_out_until_there_is_no_room() {
+        let mut buffer = hocket_time::EventBuffer::new(8, 0);
+        let mut outgoing = Outgoing::new(Some(EventsOut::new(&mut buffer, 64)));
+        let at = |channel, key| Pckn::from_raw(0, channel, key, 7);
+        let packet = [0x4090_3c00, 0xffff_0000, 0, 0];
+        let mut push = |event: &UnknownEvent| outgoing.try_push(event).is_ok();
+        assert!(push(NoteOnEvent::new(3, at(1, 60), 0.5).as_ref()));
+        assert!(push(NoteOnEvent::new(4, at(-1, 60), 0.5).as_ref()), "nobody can play it");
+        assert!(push(NoteOnEvent::new(4, at(1, 128), 0.5).as_ref()), "nor this");
+        assert!(push(NoteOffEvent::new(5, at(-1, -1), f64::NAN).as_ref()));
+        assert!(push(NoteChokeEvent::new(6, at(1, 61)).as_ref()));
+        assert!(push(MidiEvent::new(7, 0, [0xc3, 5, 0]).as_ref()));
+        assert!(push(Midi2Event::new(99, 0, packet).as_ref()));
+        let note = |action, channel, key, velocity| {
+            EventKind::Note(Note { action, id: 7, channel, key, velocity })
+        };
+        let expected: [(u32, EventKind); 5] = [
+            (3, note(NoteAction::On, 1, 60, 0.5)),
+            (5, note(NoteAction::Off, -1, -1, 0.0)),
+            (6, note(NoteAction::Choke, 1, 61, 0.0)),
+            (7, EventKind::Midi(Midi1::new(&[0xc3, 5]).unwrap())),
+            (63, EventKind::Ump(Ump::new(packet))),
+        ];
+        let on = NoteOnEvent::new(9, at(1, 62), 0.5);
+        assert_eq!((0..5).filter(|_| push(on.as_ref())).count(), 3);
+        let sent: Vec<_> = buffer.all().iter().map(|event| (event.frame, event.kind)).collect();
+        let others = |(frame, _): &&(u32, EventKind)| *frame != 9;
+        assert!(sent.iter().filter(others).eq(&expected), "{sent:?}");
+        assert_eq!(buffer.counts().refused, 2);
+    }
 
     #[test]
     fn a_full_buffer_takes_note_ends() {

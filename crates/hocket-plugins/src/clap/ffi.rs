@@ -7,6 +7,7 @@
 //! - **Lent for a call.** [`during`] borrows all that a [`Lent`] points to for its whole run: the instance and those who help.
 //!   [`share`] alone reads a `Lent`. It finds it only on the thread of [`during`], before that returns: a guard takes it
 //!   back, also from a call that unwinds. What it hands to other threads ends before it returns ([`Helpers::share`]).
+//! - **No buffers.** A list without buffers has none that a number of frames could exceed.
 
 use std::cell::Cell;
 use std::mem::transmute;
@@ -14,7 +15,7 @@ use std::path::Path;
 
 use clack_extensions::thread_pool::PluginThreadPool;
 use clack_host::entry::{PluginEntry, PluginEntryError};
-use clack_host::prelude::{PluginSharedHandle, StartedPluginAudioProcessor};
+use clack_host::prelude::{InputAudioBuffers, PluginSharedHandle, StartedPluginAudioProcessor};
 use hocket_dsp::Helpers;
 
 use super::host::Hocket;
@@ -26,6 +27,12 @@ use super::host::Hocket;
 pub fn load(file: &Path) -> Result<PluginEntry, PluginEntryError> {
     // SAFETY: Foreign code.
     unsafe { PluginEntry::load(file) }
+}
+
+/// The inputs of a plug-in that has none, in a run of so many frames. Without a channel, nothing else says how long it is.
+pub fn no_inputs(frames: usize) -> InputAudioBuffers<'static> {
+    // SAFETY: No buffers.
+    unsafe { InputAudioBuffers::from_raw_buffers(&[], frames as u32) }
 }
 
 /// What the host's half finds while a plug-in processes.

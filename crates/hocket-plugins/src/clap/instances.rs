@@ -66,6 +66,8 @@ pub struct Facts {
     pub params: Vec<Param>,
     /// What its note input takes.
     pub notes: Option<NoteDialects>,
+    /// Whether it sends events.
+    pub sends: bool,
     pub state: bool,
 }
 
@@ -304,7 +306,9 @@ pub(super) fn facts(instance: &mut PluginInstance<Hocket>) -> Result<Facts, Stri
         Layout { inputs: of(&inputs, 0), outputs: of(&outputs, 0), side_chain: of(&inputs, 1) };
     let ports = names.into_iter().zip(&outputs).enumerate().skip(1);
     let extra = offered(&layout, ports.map(|(port, (name, channels))| (port, name, *channels)));
-    let notes = handle.get_extension::<PluginNotePorts>().and_then(|ports| {
+    let note_ports = handle.get_extension::<PluginNotePorts>();
+    let sends = note_ports.is_some_and(|ports| ports.count(&handle, false) > 0);
+    let notes = note_ports.and_then(|ports| {
         let mut buffer = NotePortInfoBuffer::new();
         let any = ports.count(&handle, true) > 0;
         any.then(|| ports.get(&handle, 0, true, &mut buffer).map(|port| port.supported_dialects))?
@@ -312,7 +316,7 @@ pub(super) fn facts(instance: &mut PluginInstance<Hocket>) -> Result<Facts, Stri
     let state = handle.get_extension::<PluginState>().is_some();
     let params = handle.get_extension::<PluginParams>();
     let params = params.map(|extension| params_of(&handle, extension)).unwrap_or_default();
-    Ok(Facts { layout, inputs, outputs, extra, params, notes, state })
+    Ok(Facts { layout, inputs, outputs, extra, params, notes, sends, state })
 }
 
 /// Those that a session may set: neither hidden nor read-only, and not the bypass, which is Hocket's own.

@@ -10,7 +10,7 @@ use hocket_dsp::host::{Host, MainRequests, MainSide, NoState, StateError};
 use hocket_dsp::{Block, Change, Helpers, Processor, StereoMut, StereoRef};
 use hocket_time::{Event, EventKind};
 
-use super::events::{Incoming, transport};
+use super::events::{Incoming, Outgoing, transport};
 use super::ffi;
 use super::host::Hocket;
 use super::instances::{self, Facts, OTHER_PORTS, Order, Values, Voice};
@@ -19,6 +19,7 @@ use crate::LONGEST_RUN;
 use crate::changes::{At, of_block};
 use crate::extra::put;
 use crate::isolate::Hosted;
+use crate::sent::Sent;
 use crate::song::SongClock;
 
 /// The rows of a port.
@@ -69,6 +70,7 @@ pub struct ClapProcessor {
     failed: bool,
     /// Events of this block that found no room.
     lost: u64,
+    sent: Sent,
     numbers: Arc<Numbers>,
     main: Option<Box<dyn MainRequests>>,
 }
@@ -89,6 +91,7 @@ impl ClapProcessor {
             latency: latency(&voices),
             failed: false,
             lost: 0,
+            sent: Sent::default(),
             facts,
             voices,
             numbers,
@@ -130,9 +133,12 @@ impl ClapProcessor {
         let mut main = block.main.part(at, end);
         for (index, (voice, rows)) in self.voices.iter_mut().zip(&mut self.rows).enumerate() {
             feed(&self.facts, index, (&main, key), rows);
-            let (incoming, steady) = (&self.incoming, self.steady);
+            // Two instances would send the same.
+            let out = block.events_out.as_mut().filter(|_| index == 0);
+            let mut outgoing = Outgoing::new(out.map(|out| out.part(at, end)));
+            let (events, steady) = ((&self.incoming, &mut outgoing), self.steady);
             let playing =
-                as_audio(|| play(voice, (rows, frames), incoming, steady, song.as_ref(), helpers));
+                as_audio(|| play(voice, (rows, frames), events, steady, song.as_ref(), helpers));
             if !playing {
                 rows.clear(frames);
                 self.failed = true;
@@ -213,7 +219,7 @@ fn feed(
 fn play(
     voice: &mut Voice,
     (rows, frames): (&mut Rows, usize),
-    incoming: &Incoming,
+    (incoming, outgoing): (&Incoming, &mut Outgoing<'_>),
     steady: u64,
     song: Option<&clack_host::events::event_types::TransportEvent>,
     helpers: Option<&dyn Helpers>,
@@ -221,20 +227,23 @@ fn play(
     let Some(processor) = &mut voice.processor else { return false };
     let Ok(started) = processor.ensure_processing_started() else { return false };
     let Rows { inputs, outputs, input_ports, output_ports } = rows;
-    let inputs = input_ports.with_input_buffers(inputs.iter_mut().map(|port| AudioPortBuffer {
-        latency: 0,
-        channels: AudioPortBufferType::f32_input_only(
-            port.iter_mut().map(|row| InputChannel::variable(&mut row[..frames])),
-        ),
-    }));
+    let inputs = match inputs.is_empty() {
+        true => ffi::no_inputs(frames),
+        false => input_ports.with_input_buffers(inputs.iter_mut().map(|port| AudioPortBuffer {
+            latency: 0,
+            channels: AudioPortBufferType::f32_input_only(
+                port.iter_mut().map(|row| InputChannel::variable(&mut row[..frames])),
+            ),
+        })),
+    };
     let mut outputs = output_ports.with_output_buffers(outputs.iter_mut().map(|port| {
         let rows = port.iter_mut().map(|row| &mut row[..frames]);
         AudioPortBuffer { latency: 0, channels: AudioPortBufferType::f32_output_only(rows) }
     }));
     let events = InputEvents::from_buffer(incoming.buffer());
-    let mut void = OutputEvents::void();
+    let mut sent = OutputEvents::from_buffer(outgoing);
     let mut run = |started: &mut StartedPluginAudioProcessor<Hocket>| {
-        started.process(&inputs, &mut outputs, &events, &mut void, Some(steady), song).is_ok()
+        started.process(&inputs, &mut outputs, &events, &mut sent, Some(steady), song).is_ok()
     };
     match voice.pool {
         Some(pool) => ffi::during(started, (pool, helpers), run),
@@ -247,6 +256,7 @@ impl Hosted for ClapProcessor {
         let frames = block.frames();
         let mut changes = of_block(block.events, block.received()).peekable();
         let mut notes = block.received().iter().filter(is_note).peekable();
+        self.sent.begin(block.events_out.as_mut());
         let mut at = 0;
         while at < frames {
             let end = frames.min(at + LONGEST_RUN);
@@ -256,6 +266,7 @@ impl Hosted for ClapProcessor {
             self.run(block, (at, end), song.as_ref());
             at = end;
         }
+        self.sent.finish(block.events_out.as_ref());
         self.answer();
     }
 }
@@ -281,10 +292,12 @@ impl Processor for ClapProcessor {
         if let Some(voices) = new.downcast_mut::<Vec<Voice>>() {
             std::mem::swap(&mut self.voices, voices);
             self.numbers.set(&self.voices);
+            self.sent.end();
         }
     }
 
     fn reset(&mut self) {
+        self.sent.end();
         self.steady = 0;
         for processor in self.voices.iter_mut().filter_map(|voice| voice.processor.as_mut()) {
             as_audio(|| processor.reset());

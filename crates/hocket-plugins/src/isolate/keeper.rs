@@ -61,7 +61,8 @@ impl Link {
         wanted: &Wanted<'_>,
     ) -> Result<(Link, OwnedFd), String> {
         let count = slots_for(isolation.frames as usize);
-        let shape = Shape { count, extra: channels(&plugin.extra_outputs) };
+        let shape =
+            Shape { count, extra: channels(&plugin.extra_outputs), sends: plugin.sends_events };
         let (memory, file) = Memory::create(shape.words())
             .map_err(|error| format!("there is no memory to share with its process: {error}"))?;
         // Touched now, so that no block is the first to do so.

@@ -82,6 +82,11 @@ impl Launch {
         self.plugin.layout.inputs == 0
     }
 
+    /// Whether it sends events.
+    pub fn sends_events(&self) -> bool {
+        self.plugin.sends_events
+    }
+
     /// Rows of its extra outputs.
     pub fn extra_channels(&self) -> usize {
         channels(&self.plugin.extra_outputs)

@@ -6,8 +6,10 @@ use std::sync::{Arc, Mutex};
 
 use hocket_dsp::delay_line::DelayLine;
 use hocket_dsp::host::{Host, MainRequests, WorkRequests, WorkRoom};
-use hocket_dsp::{Block, Change, MoreRows, Processor, StereoMut, TimedChange};
-use hocket_time::{END_ROOM, EventKind};
+use hocket_dsp::{
+    Block, Change, EventSwitch, EventsOut, MoreRows, Processor, StereoMut, TimedChange,
+};
+use hocket_time::{Event, EventBuffer, EventKind, Pushed};
 
 use super::keeper::{Fault, Keeper, Link, Loaded, Shared, Side};
 use super::lead::{Due, Lead, Part};
@@ -15,12 +17,12 @@ use super::lock;
 use super::mail::Facts;
 use super::process::{Launch, Running};
 use super::slots::{Answer, EVENT_WORDS, FRAMES, Request, flags, read_row, write_row};
-use super::words::{MOST_EVENT_WORDS, Writer, write_event, write_song};
+use super::words::{
+    KEPT, MOST_EVENT_WORDS, Reader, Writer, may_pass, read_event, write_event, write_song,
+};
 use crate::extra::put;
 use crate::song::SongPoint;
 
-/// Words that changes and starts of notes leave free for ends of notes.
-const KEPT: usize = END_ROOM * MOST_EVENT_WORDS;
 /// How much longer a plug-in's latency may become with its dry signal as late, in frames.
 const MORE_LATENCY: usize = 1 << 12;
 /// The most latency that is believed, in frames.
@@ -47,6 +49,8 @@ pub struct Isolated {
     /// Of its extra outputs.
     extra: Vec<Vec<f32>>,
     is_here: bool,
+    /// What the plug-in sent with that answer, and what leaves; `None`: it sends nothing.
+    outgoing: Option<Box<Outgoing>>,
     /// The input, as late as the output.
     dry_lines: [DelayLine; 2],
     /// The latency of the plug-in that these have room for.
@@ -59,6 +63,56 @@ pub struct Isolated {
     /// Calls of this block without an answer, and events that found no room.
     missing: u64,
     lost: u64,
+}
+
+/// The events of a plug-in that sends some.
+struct Outgoing {
+    /// Of the answer that is being played, at its frames.
+    events: EventBuffer,
+    switch: EventSwitch,
+    /// An answer is missing: nobody knows what it would have ended.
+    is_missing: bool,
+}
+
+impl Outgoing {
+    fn new(latency: u32) -> Outgoing {
+        let events = EventBuffer::new(EVENT_WORDS, 4 * EVENT_WORDS);
+        let switch = EventSwitch::new(latency.max(1) as usize, false);
+        Outgoing { events, switch, is_missing: false }
+    }
+
+    /// Takes the events of an answer. Returns how many found no room.
+    fn fetch(&mut self, from: &mut Reader<'_>) -> u64 {
+        self.events.clear();
+        let mut lost = 0;
+        while let Some(pushed) = read_event(from, &mut self.events) {
+            lost += u64::from(pushed == Pushed::Refused);
+        }
+        lost
+    }
+
+    /// Sends the events of these frames of the answer.
+    fn play(&self, due: &Due, mut out: EventsOut<'_>) {
+        let here =
+            |event: &&Event| (due.from..due.from + due.count).contains(&(event.frame as usize));
+        for event in self.events.all().iter().filter(here).filter(|event| may_pass(&event.kind)) {
+            let frame = event.frame - due.from as u32;
+            // The engine counts what finds no room.
+            _ = match event.kind {
+                EventKind::SysEx(message) => out.send_sysex(frame, self.events.sysex(message)),
+                kind => out.send(frame, kind),
+            };
+        }
+    }
+
+    /// Before a block. `late`: how late its sound is.
+    fn begin(&mut self, passes: bool, late: u32, out: &mut EventsOut<'_>) {
+        self.switch.set_latency(late);
+        self.switch.begin(passes, out);
+        if std::mem::take(&mut self.is_missing) {
+            self.switch.end_all(out);
+        }
+    }
 }
 
 /// Memory for longer blocks.
@@ -86,6 +140,8 @@ fn rows() -> [Vec<f32>; 2] {
 impl Isolated {
     pub fn new(link: Arc<Link>, launch: Arc<Launch>, running: Running, facts: Facts) -> Isolated {
         let (frames, slots) = (launch.isolation.frames as usize, link.slots().count());
+        let late = launch.isolation.frames.saturating_add(facts.latency.min(MOST_LATENCY));
+        let outgoing = launch.sends_events().then(|| Box::new(Outgoing::new(late)));
         Isolated {
             lead: Lead::new(frames, slots),
             presets: vec![None; link.values().len()],
@@ -99,6 +155,7 @@ impl Isolated {
             token: 0,
             answer: rows(),
             is_here: false,
+            outgoing,
             dry_lines: dry_lines(frames, facts.latency),
             most_dry: facts.latency.min(MOST_LATENCY) as usize + MORE_LATENCY,
             dry: rows(),
@@ -130,6 +187,12 @@ impl Isolated {
             let Some(due) = self.lead.take(frames - played) else { break };
             self.play(&due, &mut main, played);
             self.play_extra(&due, &mut block.more, at + played);
+            if let (true, Some(sent), Some(out)) =
+                (self.is_here, &self.outgoing, &mut block.events_out)
+            {
+                let place = at + played;
+                sent.play(&due, out.part(place, place + due.count));
+            }
             played += due.count;
         }
     }
@@ -209,6 +272,11 @@ impl Isolated {
         if !finite {
             return self.fault(number, Fault::NotFinite);
         }
+        if let Some(sent) = &mut self.outgoing {
+            let words = slots.answer_events(number);
+            let used = (answer.used as usize).min(words.len());
+            self.lost += sent.fetch(&mut Reader::new(&words[..used]));
+        }
         self.link.add_heard(frames);
         self.heed(&answer);
         true
@@ -221,6 +289,7 @@ impl Isolated {
 
     fn miss(&mut self) -> bool {
         self.missing += 1;
+        self.outgoing.iter_mut().for_each(|sent| sent.is_missing = true);
         false
     }
 
@@ -387,11 +456,19 @@ impl Isolated {
 impl Processor for Isolated {
     fn process(&mut self, block: &mut Block<'_>) {
         let frames = block.frames();
+        let (passes, late) = (self.link.is_bypassed(), self.declared());
+        if let (Some(sent), Some(out)) = (&mut self.outgoing, &mut block.events_out) {
+            sent.begin(passes, late, out);
+        }
         let mut at = 0;
         while at < frames {
             let end = frames.min(at + FRAMES);
             self.piece(block, (at, end));
             at = end;
+        }
+        let received = block.events_in;
+        if let (Some(sent), Some(out)) = (&mut self.outgoing, &mut block.events_out) {
+            sent.switch.finish(received, out);
         }
         self.ask();
         self.count();
@@ -428,6 +505,12 @@ impl Processor for Isolated {
 
     fn reset(&mut self) {
         self.lead.reset();
+        let passes = self.link.is_bypassed();
+        if let Some(sent) = &mut self.outgoing {
+            sent.switch.reset(passes);
+            sent.events.clear();
+            sent.is_missing = false;
+        }
         self.flags |= flags::RESET | flags::BLOCK;
         self.dry_lines.iter_mut().for_each(DelayLine::reset);
         // Relaxed: the number stands for itself.

@@ -25,7 +25,7 @@ use hocket_dsp::host::{
     BackgroundWork, Host, MainRequests, MainSide, NoState, WorkAnswers, WorkRefused, WorkRequests,
     WorkRoom,
 };
-use hocket_dsp::{Block, Change, MoreRows, RowsMut, StereoMut, StereoRef, TimedChange};
+use hocket_dsp::{Block, Change, EventsOut, MoreRows, RowsMut, StereoMut, StereoRef, TimedChange};
 use hocket_time::{EventBuffer, Pushed};
 use rustix::process::{Resource, Rlimit, Signal, getpid, getrlimit, kill_process, setrlimit};
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
@@ -36,7 +36,7 @@ use super::memory::Memory;
 use super::slots::{
     Answer, EVENT_WORDS, FRAMES, Request, Shape, Slots, flags, read_row, write_row,
 };
-use super::words::{Reader, SONG_WORDS, read_event, read_song};
+use super::words::{Reader, SONG_WORDS, read_event, read_song, write_all};
 use super::{Hosted, Pace, lock};
 use crate::description::Format;
 use crate::extra::channels;
@@ -66,7 +66,8 @@ pub fn serve(audio_thread: AudioThread) -> io::Result<()> {
     let Order::Start(job) = order else { return Err(nonsense("an order without a plug-in")) };
     let orders = (control.try_clone()?, to_main.clone());
     std::thread::Builder::new().name("orders".into()).spawn(move || listen(orders.0, &orders.1))?;
-    let shape = Shape { count: job.slots, extra: channels(&job.plugin.extra_outputs) };
+    let (extra, sends) = (channels(&job.plugin.extra_outputs), job.plugin.sends_events);
+    let shape = Shape { count: job.slots, extra, sends };
     let memory = Memory::open(&memory, shape.words())?;
     let mut hosted = match build(&job, job.has_state.then_some(&state)) {
         Ok(hosted) => hosted,
@@ -93,6 +94,8 @@ pub fn serve(audio_thread: AudioThread) -> io::Result<()> {
         extra: vec![0.0; shape.extra * FRAMES],
         changes: Vec::with_capacity(CHANGES),
         events: EventBuffer::new(EVENT_WORDS, 4 * EVENT_WORDS),
+        sent: sends.then(|| EventBuffer::new(EVENT_WORDS, 4 * EVENT_WORDS)),
+        refused: 0,
     };
     let priority = audio.job.priority;
     if priority.is_some() {
@@ -272,6 +275,10 @@ struct Audio {
     extra: Vec<f32>,
     changes: Vec<TimedChange>,
     events: EventBuffer,
+    /// What it sends in a request; `None`: it sends nothing.
+    sent: Option<EventBuffer>,
+    /// How many events of that have found no room so far.
+    refused: u64,
 }
 
 impl Audio {
@@ -351,15 +358,28 @@ impl Audio {
         let extra = RowsMut::new(&mut self.extra, FRAMES, frames);
         let mut more = MoreRows { extra, ..MoreRows::default() };
         block.more = Some(&mut more);
+        block.events_out = self.sent.as_mut().map(|sent| {
+            sent.clear();
+            EventsOut::new(sent, frames)
+        });
         self.hosted.process_told(&mut block, song);
         let extra = self.extra.chunks_exact(FRAMES);
         let rows = self.rows.iter().take(2).map(Vec::as_slice).chain(extra);
         for (row, from) in rows.enumerate() {
             write_row(&from[..frames], slots.answer_row(request.number, row));
         }
-        lost += self.asked.lost.swap(0, Relaxed);
+        let (used, unsent) = self.write_sent(slots, request.number);
+        lost += self.asked.lost.swap(0, Relaxed) + unsent;
         let answer = self.answer(request, lost);
-        slots.write_answer(&answer);
+        slots.write_answer(&Answer { used, ..answer });
+    }
+
+    /// Writes what the plug-in has sent. Returns how many words that has, and how many events found no room.
+    fn write_sent(&mut self, slots: Slots<'_>, number: u32) -> (u32, u64) {
+        let Some(sent) = &self.sent else { return (0, 0) };
+        let (used, lost) = write_all(sent, slots.answer_events(number));
+        let all = sent.counts().refused;
+        (used, lost + all - std::mem::replace(&mut self.refused, all))
     }
 
     /// What comes before a block.
@@ -429,6 +449,7 @@ impl Audio {
             flags: 0,
             latency: self.latency,
             tail: asked.tail.load(Relaxed),
+            used: 0,
             lost: lost.min(u64::from(u32::MAX)) as u32,
         };
         if asked.failed.swap(0, Relaxed) > 0 {

@@ -2,7 +2,7 @@
 //!
 //! | words | what |
 //! |---|---|
-//! | 0 to 4 | `MAGIC`, `VERSION`, how many slots there are, frames of a slot, and rows of extra outputs |
+//! | 0 to 5 | `MAGIC`, `VERSION`, how many slots there are, frames of a slot, rows of extra outputs, and whether there are events in answers |
 //! | 16 | `SENT`: the number of the last request. The engine's process writes it |
 //! | 32 | `DONE`: the number of the last answer. The plug-in's process writes it |
 //! | 64 to the end | the slots |
@@ -17,6 +17,7 @@
 //! | then | four rows: left, right, and both of the side chain |
 //! | then, 16 words | the answer's head ([`Answer`]) |
 //! | then | the rows of the answer: left, right, and those of extra outputs |
+//! | then | of a plug-in that sends events, these: `EVENT_WORDS` |
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -26,7 +27,7 @@ use crate::extra::MOST_CHANNELS;
 /// Says whose memory it is.
 pub const MAGIC: u32 = u32::from_le_bytes(*b"HKIS");
 /// Of this layout. Another one is refused.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// The most frames of a slot.
 pub const FRAMES: usize = 256;
 /// Room for changes and events of a slot.
@@ -52,16 +53,22 @@ pub fn slots_for(frames: usize) -> usize {
     (frames / 8).next_power_of_two().clamp(SLOTS[0], SLOTS[1])
 }
 
-/// How many slots there are, and how many rows of extra outputs an answer has.
+/// How many slots there are, how many rows of extra outputs an answer has, and whether it has events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
     pub count: usize,
     pub extra: usize,
+    pub sends: bool,
 }
 
 impl Shape {
     /// Words of a slot.
     fn slot(self) -> usize {
+        self.answer_events() + if self.sends { EVENT_WORDS } else { 0 }
+    }
+
+    /// Where the events of an answer begin.
+    fn answer_events(self) -> usize {
         ANSWER_ROWS + (MAIN_ROWS + self.extra) * FRAMES
     }
 
@@ -70,8 +77,9 @@ impl Shape {
         HEADER + self.count * self.slot()
     }
 
-    fn header(self) -> [u32; 5] {
-        [MAGIC, VERSION, self.count as u32, FRAMES as u32, self.extra as u32]
+    fn header(self) -> [u32; 6] {
+        let (count, extra) = (self.count as u32, self.extra as u32);
+        [MAGIC, VERSION, count, FRAMES as u32, extra, u32::from(self.sends)]
     }
 }
 
@@ -136,12 +144,14 @@ pub struct Answer {
     pub tail: u64,
     /// Events that found no room.
     pub lost: u32,
+    /// Words of the events that it sends.
+    pub used: u32,
 }
 
 impl<'a> Slots<'a> {
     /// `None`: slots of this shape do not fit.
     pub fn new(words: &'a [AtomicU32], shape: Shape) -> Option<Slots<'a>> {
-        let Shape { count, extra } = shape;
+        let Shape { count, extra, .. } = shape;
         let possible = count.is_power_of_two() && count <= SLOTS[1];
         let possible = possible && extra <= MOST_CHANNELS.into();
         (possible && words.len() >= shape.words()).then_some(Slots { words, shape })
@@ -224,10 +234,15 @@ impl<'a> Slots<'a> {
         &self.slot(number)[ANSWER_ROWS + row * FRAMES..][..FRAMES]
     }
 
+    /// The events of the answer; none where there is no room for any.
+    pub fn answer_events(self, number: u32) -> &'a [AtomicU32] {
+        &self.slot(number)[self.shape.answer_events()..]
+    }
+
     pub fn write_answer(self, answer: &Answer) {
         let mut to = Writer::new(&self.slot(answer.number)[ANSWER..ANSWER_ROWS]);
-        let Answer { number, frames, flags, latency, tail, lost } = *answer;
-        for word in [number, frames, flags, latency, lost] {
+        let Answer { number, frames, flags, latency, tail, lost, used } = *answer;
+        for word in [number, frames, flags, latency, lost, used] {
             to.word(word);
         }
         to.wide(tail);
@@ -236,8 +251,8 @@ impl<'a> Slots<'a> {
     pub fn answer(self, number: u32) -> Option<Answer> {
         let mut from = Reader::new(&self.slot(number)[ANSWER..ANSWER_ROWS]);
         let (number, frames, flags) = (from.word()?, from.word()?, from.word()?);
-        let (latency, lost) = (from.word()?, from.word()?);
-        Some(Answer { number, frames, flags, latency, tail: from.wide()?, lost })
+        let (latency, lost, used) = (from.word()?, from.word()?, from.word()?);
+        Some(Answer { number, frames, flags, latency, tail: from.wide()?, lost, used })
     }
 }
 
@@ -262,7 +277,7 @@ mod tests {
 
     #[test]
     fn slots_do_not_overlap() {
-        let shape = Shape { count: slots_for(64), extra: 3 };
+        let shape = Shape { count: slots_for(64), extra: 3, sends: true };
         let words: Vec<AtomicU32> = (0..shape.words()).map(|_| AtomicU32::new(0)).collect();
         let (slots, count) = (Slots::new(&words, shape).unwrap(), shape.count);
         slots.write_header();
@@ -275,8 +290,15 @@ mod tests {
             changes: 6,
             used: 1024,
         };
-        let answer =
-            |number| Answer { number, frames: 7, flags: 1, latency: 9, tail: u64::MAX, lost: 2 };
+        let answer = |number| Answer {
+            number,
+            frames: 7,
+            flags: 1,
+            latency: 9,
+            tail: u64::MAX,
+            lost: 2,
+            used: 1024,
+        };
         // Numbers wrap around.
         let numbers = || (0..count as u32).map(|n| n.wrapping_sub(3));
         for number in numbers() {
@@ -286,7 +308,7 @@ mod tests {
             (0..5).for_each(|row| {
                 write_row(&[-(number as f32); FRAMES], slots.answer_row(number, row))
             });
-            let all = [slots.song(number), slots.events(number)];
+            let all = [slots.song(number), slots.events(number), slots.answer_events(number)];
             all.iter().for_each(|words| words.iter().for_each(|word| word.store(number, Relaxed)));
         }
         assert!(slots.has_header());
@@ -298,19 +320,24 @@ mod tests {
             assert_eq!(row, [number as f32; FRAMES]);
             assert!(read_row(slots.answer_row(number, 4), &mut row));
             assert_eq!(row, [-(number as f32); FRAMES]);
-            assert!(slots.events(number).iter().all(|word| word.load(Relaxed) == number));
+            for words in [slots.events(number), slots.answer_events(number)] {
+                assert_eq!(words.len(), EVENT_WORDS);
+                assert!(words.iter().all(|word| word.load(Relaxed) == number));
+            }
         }
         assert_eq!(slots.request(count as u32 - 3), None, "another number lies there");
     }
 
     #[test]
     fn memory_that_is_too_short_or_of_another_version_is_refused() {
-        let shape = |count, extra| Shape { count, extra };
+        let shape = |count, extra| Shape { count, extra, sends: false };
         let words: Vec<AtomicU32> = (0..shape(16, 0).words()).map(|_| AtomicU32::new(0)).collect();
         for (count, extra) in [(32, 0), (3, 0), (16, 1), (16, 65)] {
             assert!(Slots::new(&words, shape(count, extra)).is_none(), "{count} {extra}");
         }
+        assert!(Slots::new(&words, Shape { sends: true, ..shape(16, 0) }).is_none());
         let slots = Slots::new(&words, shape(16, 0)).unwrap();
+        assert!(slots.answer_events(0).is_empty());
         slots.write_header();
         words[1].store(VERSION + 1, Relaxed);
         assert!(!slots.has_header());

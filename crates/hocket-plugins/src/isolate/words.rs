@@ -208,6 +208,41 @@ pub fn read_event(from: &mut Reader<'_>, into: &mut EventBuffer) -> Option<Pushe
     Some(into.push(Event::new(frame, Source::edge(0), kind)))
 }
 
+/// Whether an event of a plug-in is one that others may receive: its process may have written anything.
+pub fn may_pass(kind: &EventKind) -> bool {
+    match kind {
+        EventKind::Note(note) => {
+            let fits = (-1..16).contains(&note.channel) && note.key >= -1 && note.id >= -1;
+            let begins = note.action == NoteAction::On;
+            let has_place = !begins || (note.channel >= 0 && note.key >= 0);
+            fits && has_place && (0.0..=1.0).contains(&note.velocity)
+        }
+        // Changes of parameters have numbers of the sender.
+        EventKind::Param(_) => false,
+        EventKind::Midi(_) | EventKind::Ump(_) | EventKind::SysEx(_) | EventKind::EndAllNotes => {
+            true
+        }
+    }
+}
+
+/// How many words changes and starts of notes leave free for ends of notes.
+pub const KEPT: usize = hocket_time::END_ROOM * MOST_EVENT_WORDS;
+
+/// Appends all events of a buffer. Returns how many words they have, and how many events found no room.
+pub fn write_all(events: &EventBuffer, to: &[AtomicU32]) -> (u32, u64) {
+    let (mut to, mut lost) = (Writer::new(to), 0);
+    for event in events.all() {
+        let sysex = match &event.kind {
+            EventKind::SysEx(message) => events.sysex(*message),
+            _ => &[],
+        };
+        let kept = if event.kind.ends_notes() { 0 } else { KEPT };
+        let fits = write_event(event.frame, &event.kind, sysex, (&mut to, kept));
+        lost += u64::from(!fits);
+    }
+    (to.used() as u32, lost)
+}
+
 fn read_sysex(frame: u32, from: &mut Reader<'_>, into: &mut EventBuffer) -> Option<Pushed> {
     let count = from.word()? as usize;
     let mut bytes = [0; 4 * super::slots::EVENT_WORDS];
@@ -258,6 +293,32 @@ mod tests {
         assert_eq!(read_event(&mut reader, &mut into), None);
         let read: Vec<EventKind> = into.all().iter().map(|event| event.kind).collect();
         assert_eq!(read, kinds);
+    }
+
+    #[test]
+    fn what_a_plug_in_sends_is_written_as_far_as_there_is_room_and_nonsense_passes_nowhere() {
+        let mut events = EventBuffer::new(300, 0);
+        let on = EventKind::Note(Note::on(-1, 0, 60, 1.0));
+        for frame in 0..200 {
+            assert_eq!(events.push(Event::new(frame, Source::edge(0), on)), Pushed::Stored);
+        }
+        let off = EventKind::Note(Note::off(-1, 0, 60, 0.0));
+        assert_eq!(events.push(Event::new(200, Source::edge(0), off)), Pushed::Stored);
+        let words = room(1024);
+        let (used, lost) = write_all(&events, &words);
+        let mut into = EventBuffer::new(300, 0);
+        let mut reader = Reader::new(&words[..used as usize]);
+        while read_event(&mut reader, &mut into).is_some() {}
+        assert_eq!(into.all().len() as u64, 201 - lost);
+        assert!(lost > 0 && into.all().iter().any(|event| event.kind == off));
+        assert_eq!(write_all(&events, &[]), (0, 201));
+
+        let note = |channel, key, velocity| EventKind::Note(Note::on(-1, channel, key, velocity));
+        assert!(may_pass(&on) && may_pass(&off) && may_pass(&EventKind::EndAllNotes));
+        let all = EventKind::Note(Note::off(-1, -1, -1, 0.0));
+        assert!(may_pass(&all) && !may_pass(&EventKind::param(1, 0.0)));
+        let bad = [note(16, 0, 0.5), note(-1, 0, 0.5), note(0, -2, 0.5), note(0, 0, f64::NAN)];
+        assert!(bad.iter().all(|kind| !may_pass(kind)));
     }
 
     #[test]

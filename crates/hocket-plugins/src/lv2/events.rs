@@ -16,6 +16,7 @@ pub struct Urids {
     long: u32,
     float: u32,
     midi: u32,
+    unit_frame: u32,
     position: u32,
     frame: u32,
     speed: u32,
@@ -36,6 +37,7 @@ impl Urids {
             long: urid(abi::ATOM_LONG),
             float: urid(abi::ATOM_FLOAT),
             midi: urid(abi::MIDI_EVENT),
+            unit_frame: urid(abi::UNIT_FRAME),
             position: urid(abi::TIME_POSITION),
             frame: urid(abi::TIME_FRAME),
             speed: urid(abi::TIME_SPEED),
@@ -53,6 +55,49 @@ pub fn offer(urids: &Urids, buffer: &mut [u8]) {
     let capacity = buffer.len() as u32 - 8;
     put(buffer, 0, &capacity.to_ne_bytes());
     put(buffer, 4, &urids.chunk.to_ne_bytes());
+    // Some plug-ins write no unit of time, and mean frames.
+    put(buffer, 8, &[0; 8]);
+}
+
+/// The MIDI messages that a plug-in wrote into a buffer, with their frames, in its order. It may have written anything: what
+/// makes no sense ends the sequence.
+pub struct Written<'a> {
+    midi: u32,
+    rest: &'a [u8],
+}
+
+impl<'a> Written<'a> {
+    /// Of a buffer that was offered before the run. A plug-in that wrote nothing left it as it was.
+    pub fn new(urids: &Urids, buffer: &'a [u8]) -> Written<'a> {
+        let (bytes, kind, unit) = (word(buffer, 0), word(buffer, 4), word(buffer, 8));
+        let is_sequence = kind == Some(urids.sequence);
+        let in_frames = [Some(0), Some(urids.unit_frame)].contains(&unit);
+        let end = (bytes.unwrap_or(0) as usize).saturating_add(8).min(buffer.len());
+        let rest = buffer.get(HEAD..end).filter(|_| is_sequence && in_frames);
+        Written { midi: urids.midi, rest: rest.unwrap_or_default() }
+    }
+}
+
+impl<'a> Iterator for Written<'a> {
+    type Item = (u32, &'a [u8]);
+
+    fn next(&mut self) -> Option<(u32, &'a [u8])> {
+        loop {
+            let (head, rest) = std::mem::take(&mut self.rest).split_at_checked(16)?;
+            let frame = i64::from_ne_bytes(head[..8].try_into().ok()?);
+            let bytes = word(head, 8)? as usize;
+            let body = rest.get(..bytes)?;
+            self.rest = rest.get(bytes.next_multiple_of(8)..).unwrap_or_default();
+            if word(head, 12)? == self.midi {
+                return Some((frame.clamp(0, i64::from(u32::MAX)) as u32, body));
+            }
+        }
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    let word = bytes.get(at..at + 4)?;
+    word.try_into().ok().map(u32::from_ne_bytes)
 }
 
 fn put(buffer: &mut [u8], at: usize, bytes: &[u8]) {
@@ -227,6 +272,32 @@ mod tests {
         assert_eq!(buffer[16..24], 7_i64.to_ne_bytes());
         assert_eq!(buffer[24..28], 3_u32.to_ne_bytes());
         assert_eq!(buffer[32..40], [0x90, 60, 100, 0, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn what_a_plug_in_wrote_is_read_and_nonsense_ends_it() {
+        let urids = Urids::new();
+        let mut buffer = [0xff; 256 + END_EVENTS * SHORT];
+        offer(&urids, &mut buffer);
+        assert_eq!(Written::new(&urids, &buffer).count(), 0, "it wrote nothing");
+        let mut sequence = Sequence::new(urids, &mut buffer);
+        let message = |bytes: &[u8]| EventKind::Midi(Midi1::new(bytes).unwrap());
+        sequence.event(7, &message(&[0x90, 60, 100]), &[]);
+        sequence.push(8, urids.object, &[&[1, 2, 3]]);
+        sequence.event(9, &message(&[0xc3, 5]), &[]);
+        let expected: [(u32, &[u8]); 2] = [(7, &[0x90, 60, 100]), (9, &[0xc3, 5])];
+        assert!(Written::new(&urids, &buffer).eq(expected));
+        put(&mut buffer, 8, &urids.unit_frame.to_ne_bytes());
+        assert!(Written::new(&urids, &buffer).eq(expected));
+        // The second event is longer than the buffer, the first one before the run.
+        put(&mut buffer, 48, &u32::MAX.to_ne_bytes());
+        put(&mut buffer, 16, &(-1_i64).to_ne_bytes());
+        assert!(Written::new(&urids, &buffer).eq([(0, expected[0].1)]));
+        for (at, word) in [(8, urids.midi), (4, urids.chunk), (0, 3)] {
+            let mut other = buffer;
+            put(&mut other, at, &word.to_ne_bytes());
+            assert_eq!(Written::new(&urids, &other).count(), 0, "{at}");
+        }
     }
 
     #[test]

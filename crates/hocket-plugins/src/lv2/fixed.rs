@@ -3,7 +3,7 @@
 //! So what comes out is late by one run. Runs begin at multiples of their length, counted from the last reset, whatever the
 //! engine's blocks are, and the output has the same bits for each cut into blocks.
 
-use hocket_dsp::{Block, MoreRows, RowsMut, StereoMut, StereoRef, mix, rows};
+use hocket_dsp::{Block, EventsOut, MoreRows, RowsMut, StereoMut, StereoRef, mix, rows};
 use hocket_time::{Event, EventBuffer, EventKind, Pushed};
 
 use super::events::Song;
@@ -30,11 +30,17 @@ pub struct Fixed {
     pub extra: Vec<f32>,
     ready: [Vec<f32>; 2],
     ready_extra: Vec<f32>,
+    /// What the run before sent, at its frames; `None`: it sends nothing.
+    sent: Option<EventBuffer>,
+    /// How many events of it have found no room so far.
+    refused: u64,
 }
 
 impl Fixed {
-    /// For runs of `length` frames, and so many rows of extra outputs. Thread: control; allocates.
-    pub fn new(length: usize, extra_rows: usize) -> Fixed {
+    /// For runs of `length` frames, and so many rows of extra outputs. `sends`: the plug-in sends events.
+    ///
+    /// Thread: control; allocates.
+    pub fn new(length: usize, extra_rows: usize, sends: bool) -> Fixed {
         let row = || vec![0.0; length];
         Fixed {
             length,
@@ -47,6 +53,8 @@ impl Fixed {
             extra: vec![0.0; extra_rows * length],
             ready: [row(), row()],
             ready_extra: vec![0.0; extra_rows * length],
+            sent: sends.then(|| EventBuffer::new(EVENTS, SYSEX_BYTES)),
+            refused: 0,
         }
     }
 
@@ -69,7 +77,7 @@ impl Fixed {
     /// how many events found no room.
     pub fn exchange(&mut self, block: &mut Block<'_>, (at, end): (usize, usize)) -> u64 {
         let (from, to) = (self.filled, self.filled + end - at);
-        let lost = self.wait(block, (at, end));
+        let lost = self.wait(block, (at, end)) + self.newly_refused();
         let key = block.side_chain.map(|key| key.part(at, end));
         self.has_key |= key.is_some();
         match key {
@@ -86,6 +94,9 @@ impl Fixed {
         }
         let extra = self.ready_extra.chunks(self.length).map(|row| &row[from..to]);
         put(&mut block.more, (at, end), extra);
+        if let (Some(out), Some(sent)) = (&mut block.events_out, &self.sent) {
+            send(sent, (from, to), out.part(at, end));
+        }
         self.filled = to;
         lost
     }
@@ -109,6 +120,12 @@ impl Fixed {
         lost
     }
 
+    /// How many events of the runs since the last question found no room.
+    fn newly_refused(&mut self) -> u64 {
+        let all = self.sent.as_ref().map_or(0, |sent| sent.counts().refused);
+        all - std::mem::replace(&mut self.refused, all)
+    }
+
     /// Whether a run is due.
     pub fn is_full(&self) -> bool {
         self.filled == self.length
@@ -123,9 +140,15 @@ impl Fixed {
         let key = StereoRef { left: key_left, right: key_right };
         let extra = RowsMut::new(&mut self.extra, self.length, self.length);
         let mut more = MoreRows { extra, ..MoreRows::default() };
+        let length = self.length;
+        let events_out = self.sent.as_mut().map(|sent| {
+            sent.clear();
+            EventsOut::new(sent, length)
+        });
         let mut block = Block {
             side_chain: self.has_key.then_some(key),
             events_in: Some(&self.events),
+            events_out,
             more: Some(&mut more),
             ..Block::new(main)
         };
@@ -142,7 +165,21 @@ impl Fixed {
         all.for_each(|row| mix::clear(row));
         mix::clear(&mut self.ready_extra);
         self.events.advance(u32::MAX);
+        self.sent.iter_mut().for_each(EventBuffer::clear);
         (self.filled, self.has_key, self.song) = (0, false, None);
+    }
+}
+
+/// Sends what a run sent at its frames `from` up to but not including `to`.
+fn send(sent: &EventBuffer, (from, to): (usize, usize), mut out: EventsOut<'_>) {
+    let here = |event: &&Event| (from..to).contains(&(event.frame as usize));
+    for event in sent.all().iter().filter(here) {
+        let frame = event.frame - from as u32;
+        // The engine counts what finds no room.
+        _ = match event.kind {
+            EventKind::SysEx(message) => out.send_sysex(frame, sent.sysex(message)),
+            kind => out.send(frame, kind),
+        };
     }
 }
 

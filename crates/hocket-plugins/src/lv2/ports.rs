@@ -43,6 +43,8 @@ pub struct Ports {
     pub midi: Option<usize>,
     /// The event buffer that gets the song's time.
     pub time: Option<usize>,
+    /// The event buffer into which the plug-in writes MIDI.
+    pub sends: Option<usize>,
     /// Parameters; their ids are ports.
     pub params: Vec<Param>,
     /// Control ports that Hocket sets once.
@@ -171,6 +173,9 @@ impl Ports {
         self.atoms.push(Atom { bytes, is_input });
         if is_input && port.hears_midi && self.midi.is_none() {
             self.midi = Some(index);
+        }
+        if !is_input && port.hears_midi && self.sends.is_none() {
+            self.sends = Some(index);
         }
         if is_input && port.hears_time && self.time.is_none() {
             self.time = Some(index);

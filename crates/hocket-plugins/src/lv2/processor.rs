@@ -10,7 +10,7 @@ use hocket_dsp::host::{
 use hocket_dsp::{Block, Change, Processor, StereoMut, StereoRef};
 use hocket_time::{Event, EventBuffer, EventKind};
 
-use super::events::{Sequence, Song, Urids, offer};
+use super::events::{Sequence, Song, Urids, Written, offer};
 use super::ffi::{Bundle, Instance, Shared, Terms};
 use super::fixed::Fixed;
 use super::ports::Ports;
@@ -18,6 +18,7 @@ use super::state::State;
 use crate::changes::{At, Changes, of_block};
 use crate::extra::put;
 use crate::isolate::Hosted;
+use crate::sent::{Sent, send_midi};
 use crate::song::SongClock;
 use crate::{LONGEST_RUN, NOMINAL_RUN};
 
@@ -120,7 +121,7 @@ impl Plan {
     }
 
     /// By how much sound is late that waits for a run.
-    fn late(&self) -> u32 {
+    pub fn late(&self) -> u32 {
         self.fixed.map_or(0, |frames| frames as u32)
     }
 
@@ -154,6 +155,7 @@ pub struct Lv2Processor {
     latency: u32,
     /// Events of this block that found no room.
     lost: u64,
+    sent: Sent,
     /// Where the song goes on, if nothing happens.
     expected: Option<Song>,
 }
@@ -168,12 +170,15 @@ impl Lv2Processor {
     ) -> Result<Lv2Processor, String> {
         let values = plan.fitted(values);
         let latency = plan.latency(&values, state.as_ref())?;
+        // What waits for a run is late with its sound.
+        plan.ports.layout.check_latency(latency - plan.late())?;
         let instances = plan.instances(&values, state.as_ref())?;
         let known = Arc::new(Known::default());
         known.add(&instances);
         let changes = Changes::new(values.len(), plan.whole_blocks);
         let extra_rows = plan.ports.extra_rows().count();
-        let fixed = plan.fixed.map(|length| Box::new(Fixed::new(length, extra_rows)));
+        let sends = plan.ports.sends.is_some();
+        let fixed = plan.fixed.map(|length| Box::new(Fixed::new(length, extra_rows, sends)));
         let (urids, requests, main, expected) = (Urids::new(), None, None, None);
         Ok(Lv2Processor {
             plan,
@@ -187,6 +192,7 @@ impl Lv2Processor {
             main,
             latency,
             lost: 0,
+            sent: Sent::default(),
             expected,
         })
     }
@@ -227,6 +233,7 @@ impl Lv2Processor {
                 plan.ports.layout.put(index, channel, from, &mut main);
             }
         }
+        self.send(block, (at, end));
         // Two instances have no extra outputs.
         if let Some(instance) = self.instances.first_mut() {
             let memory = instance.memory();
@@ -234,6 +241,18 @@ impl Lv2Processor {
             put(&mut block.more, (at, end), rows);
         }
         self.changes.pass(end - at);
+    }
+
+    /// Sends what the plug-in wrote in a run.
+    fn send(&mut self, block: &mut Block<'_>, (at, end): (usize, usize)) {
+        let (Some(out), Some(atom)) = (&mut block.events_out, self.plan.ports.sends) else {
+            return;
+        };
+        let Some(instance) = self.instances.first_mut() else { return };
+        let mut out = out.part(at, end);
+        for (frame, message) in Written::new(&self.urids, instance.memory().atoms[atom].bytes()) {
+            send_midi(&mut out, frame, message);
+        }
     }
 
     /// Returns how many events found no room.
@@ -307,8 +326,6 @@ impl Lv2Processor {
             at = end;
         }
         next.for_each(|change| self.changes.wait(change.index, change.value));
-        self.report_lost();
-        self.report_latency();
     }
 
     fn report_lost(&mut self) {
@@ -334,11 +351,22 @@ impl Lv2Processor {
 
 impl Hosted for Lv2Processor {
     fn process_told(&mut self, block: &mut Block<'_>, song: Option<SongClock<'_>>) {
+        self.sent.begin(block.events_out.as_mut());
         if let Some(mut fixed) = self.fixed.take() {
             self.process_fixed(&mut fixed, block, song);
             self.fixed = Some(fixed);
-            return;
+        } else {
+            self.process_runs(block, song);
         }
+        self.sent.finish(block.events_out.as_ref());
+        self.report_lost();
+        self.report_latency();
+    }
+}
+
+impl Lv2Processor {
+    /// The block of a plug-in whose runs may have any length.
+    fn process_runs(&mut self, block: &mut Block<'_>, song: Option<SongClock<'_>>) {
         let frames = block.frames();
         let mut song = self.news(song, frames);
         let mut next = of_block(block.events, block.received()).peekable();
@@ -354,8 +382,6 @@ impl Hosted for Lv2Processor {
             at = end;
         }
         next.for_each(|change| self.changes.wait(change.index, change.value));
-        self.report_lost();
-        self.report_latency();
     }
 }
 
@@ -390,6 +416,7 @@ impl Processor for Lv2Processor {
                 self.set(index, self.values[index]);
             }
             self.expected = None;
+            self.sent.end();
         }
     }
 
@@ -398,6 +425,7 @@ impl Processor for Lv2Processor {
         self.changes.reset();
         self.instances.iter_mut().for_each(Instance::reset);
         self.fixed.iter_mut().for_each(|fixed| fixed.reset());
+        self.sent.end();
         self.expected = None;
     }
 
@@ -408,8 +436,9 @@ impl Processor for Lv2Processor {
         }
     }
 
+    /// One that sends keeps time, so that its notes end where the song stops or jumps.
     fn keeps_time(&self) -> bool {
-        self.plan.ports.time.is_some()
+        self.plan.ports.time.is_some() || self.plan.ports.sends.is_some()
     }
 
     fn latency_frames(&self) -> u32 {

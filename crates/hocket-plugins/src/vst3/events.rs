@@ -2,8 +2,9 @@
 
 use hocket_time::{EventKind, Midi1, Note, NoteAction, midi2_to_midi1};
 
-use super::ffi::Audio;
+use super::ffi::{Audio, Told};
 use super::instances::{MOST_NOTES, MOST_VALUES};
+use crate::sent::short_message;
 
 /// Channels of MIDI.
 const CHANNELS: i16 = 16;
@@ -208,6 +209,72 @@ impl Writer<'_> {
     }
 }
 
+/// What a plug-in has sent, as others receive it. `None`: no such channel, key or message.
+pub fn received(told: Told) -> Option<EventKind> {
+    let place = |channel: i16, key: i16| {
+        let fits = (0..CHANNELS).contains(&channel) && (0..KEYS as i16).contains(&key);
+        fits.then_some((channel as i8, key as i8))
+    };
+    let amount =
+        |amount: f32| if amount.is_nan() { 0.0 } else { f64::from(amount.clamp(0.0, 1.0)) };
+    match told {
+        Told::On(id, channel, key, velocity) => {
+            let (channel, key) = place(channel, key)?;
+            Some(EventKind::Note(Note::on(id.max(-1), channel, key, amount(velocity))))
+        }
+        Told::Off(id, channel, key, velocity) => {
+            let (channel, key) = place(channel, key)?;
+            Some(EventKind::Note(Note::off(id.max(-1), channel, key, amount(velocity))))
+        }
+        Told::Pressure(channel, key, pressure) => {
+            let (channel, key) = place(channel, key)?;
+            let pressure = (amount(pressure) * 127.0 + 0.5) as u8;
+            short_message([0xa0 | channel as u8, key as u8, pressure]).map(EventKind::Midi)
+        }
+        Told::Controller(number, channel, first, second) => {
+            let channel = u8::try_from(channel).ok().filter(|channel| *channel < 16)?;
+            let (first, second) = (u8::try_from(first).ok()?, u8::try_from(second).ok()?);
+            let bytes = match number {
+                0..=127 => [0xb0 | channel, number, first],
+                128 => [0xd0 | channel, first, 0],
+                129 => [0xe0 | channel, first, second],
+                130 => [0xc0 | channel, first, 0],
+                131 => [0xa0 | channel, first, second],
+                _ => return None,
+            };
+            short_message(bytes).map(EventKind::Midi)
+        }
+    }
+}
+
 fn index((channel, key): (i16, i16)) -> usize {
     channel as usize * KEYS + key as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_plug_in_sends_becomes_notes_and_messages() {
+        let midi = |bytes: &[u8]| Some(EventKind::Midi(Midi1::new(bytes).unwrap()));
+        let on = EventKind::Note(Note::on(7, 2, 60, 0.5));
+        assert_eq!(received(Told::On(7, 2, 60, 0.5)), Some(on));
+        let off = EventKind::Note(Note::off(-1, 2, 60, 0.0));
+        assert_eq!(received(Told::Off(-9, 2, 60, f32::NAN)), Some(off));
+        assert_eq!(received(Told::Pressure(2, 60, 2.0)), midi(&[0xa2, 60, 127]));
+        assert_eq!(received(Told::Controller(64, 2, 127, 0)), midi(&[0xb2, 64, 127]));
+        assert_eq!(received(Told::Controller(128, 2, 9, 0)), midi(&[0xd2, 9]));
+        assert_eq!(received(Told::Controller(129, 2, 1, 64)), midi(&[0xe2, 1, 64]));
+        assert_eq!(received(Told::Controller(130, 2, 5, 0)), midi(&[0xc2, 5]));
+        assert_eq!(received(Told::Controller(131, 2, 60, 9)), midi(&[0xa2, 60, 9]));
+        let nonsense = [
+            Told::On(-1, 16, 60, 1.0),
+            Told::Off(-1, 0, -1, 1.0),
+            Told::Controller(200, 0, 0, 0),
+            Told::Controller(7, -1, 0, 0),
+            Told::Controller(7, 0, -1, 0),
+        ];
+        assert!(nonsense.iter().all(|told| received(*told).is_none()));
+    }
 }

@@ -18,6 +18,8 @@
 //! - **Plain data.** The struct is made of numbers and arrays of numbers, for which zero is a value.
 //! - **Written by the host.** What a plug-in hands over to be written is checked for null. It is as large as its type says,
 //!   or as the length that comes with it.
+//! - **Read by the host.** What a plug-in hands over to be read is checked for null. It is what its type says, and stays so
+//!   during the call.
 //!
 //! A plug-in is foreign code. It can break all of this; a scan in a process of its own finds those that crash at once.
 
@@ -32,6 +34,7 @@ mod stream;
 pub use audio::Audio;
 pub use host::Flags;
 pub use instance::{BusSort, Buses, Instance, ParamFacts};
+pub use lists::Told;
 pub use module::Module;
 pub use run_loop::{dispatch, forget, has_handlers, next_timer, watched};
 

@@ -19,6 +19,9 @@ pub const MOST_VALUES: usize = 1024;
 /// Notes that find room in a run.
 pub const MOST_NOTES: usize = 2048;
 
+/// Events that it sends find room in a run: as many as in a block of the engine.
+pub const MOST_SENT: usize = 1024;
+
 /// Which plug-in, and for which rate.
 #[derive(Debug, Clone)]
 pub struct Order {
@@ -63,6 +66,8 @@ pub struct Facts {
     pub scales: Vec<Scale>,
     /// Whether it takes notes.
     pub events: bool,
+    /// Whether it sends notes.
+    pub sends: bool,
     pub midi: MidiMap,
     pub state: bool,
 }
@@ -276,7 +281,7 @@ fn facts(instance: &Instance) -> Result<Facts, String> {
     let others = names.filter(|(bus, _)| Some(*bus) != main_output);
     let extra = offered(&layout, others.map(|(bus, (name, channels))| (bus, name, *channels)));
     let (params, scales): (Vec<Param>, Vec<Scale>) = params_of(instance).into_iter().unzip();
-    let events = instance.takes_events();
+    let (events, sends) = (instance.takes_events(), instance.sends_events());
     let midi = if events { midi_map(instance, &params) } else { MidiMap::default() };
     let state = instance.component_state().is_ok_and(|state| state.is_some());
     Ok(Facts {
@@ -290,6 +295,7 @@ fn facts(instance: &Instance) -> Result<Facts, String> {
         params,
         scales,
         events,
+        sends,
         midi,
         state,
     })
@@ -360,7 +366,8 @@ fn audio(instance: &Instance, facts: &Facts, rate_hz: u32) -> Audio {
     let slots: Vec<(u32, f64)> = ids.map(|id| (id, instance.value(id))).collect();
     let changes = MOST_VALUES + 2 * slots.len() + crate::END_EVENTS;
     let events = if facts.events { 2 * MOST_NOTES + crate::END_EVENTS } else { 0 };
-    instance.audio((&facts.inputs, &facts.outputs), &slots, (changes, events), rate_hz)
+    let sent = if facts.sends { MOST_SENT } else { 0 };
+    instance.audio((&facts.inputs, &facts.outputs), &slots, (changes, events, sent), rate_hz)
 }
 
 /// Activates it, and sends it its values. If its latency depends on them, it is activated once more.

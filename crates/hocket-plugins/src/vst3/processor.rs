@@ -9,7 +9,7 @@ use hocket_dsp::host::{Host, MainRequests, MainSide, NoState, StateError};
 use hocket_dsp::{Block, Change, Processor, StereoMut, StereoRef};
 use hocket_time::{Event, EventKind};
 
-use super::events::{Held, Writer};
+use super::events::{Held, Writer, received};
 use super::ffi::Audio;
 use super::instances::{self, Facts, MOST_VALUES, OTHER_PORTS, Order, Values, Voice};
 use super::main_thread::{on_main, post};
@@ -17,6 +17,7 @@ use crate::LONGEST_RUN;
 use crate::changes::{At, of_block};
 use crate::extra::put;
 use crate::isolate::Hosted;
+use crate::sent::Sent;
 use crate::song::SongClock;
 
 /// Plays a plug-in.
@@ -37,6 +38,7 @@ pub struct Vst3Processor {
     failed: bool,
     /// Events of this block that found no room.
     lost: u64,
+    sent: Sent,
     numbers: Arc<Numbers>,
     main: Option<Box<dyn MainRequests>>,
 }
@@ -58,6 +60,7 @@ impl Vst3Processor {
             tail,
             failed: false,
             lost: 0,
+            sent: Sent::default(),
             facts,
             voices,
             numbers,
@@ -166,7 +169,23 @@ impl Vst3Processor {
             let extra = self.facts.extra.iter().flat_map(|extra| audio.output(extra.place));
             put(&mut block.more, (at, end), extra.map(|row| &row[..frames]));
         }
+        self.send(block, (at, end));
         self.elapsed += frames as u64;
+    }
+
+    /// Sends what the plug-in sent in a run. Of two instances, the first one sends for both.
+    fn send(&mut self, block: &mut Block<'_>, (at, end): (usize, usize)) {
+        let Some(audio) = self.voices.first().and_then(|voice| voice.audio.as_ref()) else {
+            return;
+        };
+        let lost = audio.lists.take_lost();
+        let Some(out) = &mut block.events_out else { return };
+        self.lost += lost;
+        let mut out = out.part(at, end);
+        for (frame, told) in audio.lists.sent() {
+            // The engine counts what finds no room.
+            received(told).into_iter().for_each(|kind| _ = out.send(frame, kind));
+        }
     }
 
     /// Passes on what the plug-in asked for.
@@ -224,6 +243,7 @@ impl Hosted for Vst3Processor {
         let frames = block.frames();
         let mut changes = of_block(block.events, block.received()).peekable();
         let mut notes = block.received().iter().filter(is_note).peekable();
+        self.sent.begin(block.events_out.as_mut());
         let mut at = 0;
         while at < frames {
             let end = frames.min(at + LONGEST_RUN);
@@ -233,6 +253,7 @@ impl Hosted for Vst3Processor {
             self.audio().for_each(|audio| audio.lists.clear());
             at = end;
         }
+        self.sent.finish(block.events_out.as_ref());
         self.answer();
     }
 }
@@ -255,11 +276,13 @@ impl Processor for Vst3Processor {
             self.numbers.set(&self.voices);
             self.held.iter_mut().for_each(Held::clear);
             self.tail = self.voices.iter().map(|voice| voice.tail).max();
+            self.sent.end();
         }
     }
 
     fn reset(&mut self) {
         self.elapsed = 0;
+        self.sent.end();
         // Not every plug-in ends its notes there. Their ends come with the next run.
         if self.held.iter().any(Held::sounds) {
             self.play(0, &EventKind::EndAllNotes);

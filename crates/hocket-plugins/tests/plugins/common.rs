@@ -72,6 +72,11 @@ pub fn test_instrument(test: &str) -> Option<PathBuf> {
     example(test, "test_instrument")
 }
 
+/// The tests' own CLAP plug-in that sends events.
+pub fn test_sender(test: &str) -> Option<PathBuf> {
+    example(test, "test_sender")
+}
+
 /// The library of an example of this crate.
 fn example(test: &str, name: &str) -> Option<PathBuf> {
     let program = std::env::current_exe().unwrap();

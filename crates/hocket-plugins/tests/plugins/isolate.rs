@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use hocket_dsp::host::{
     BackgroundWork, Host, MainRequests, MainSide, WorkAnswers, WorkRefused, WorkRequests, WorkRoom,
 };
-use hocket_dsp::{Block, Change, MoreRows, Processor, RowsMut, StereoMut, TimedChange};
+use hocket_dsp::{Block, Change, EventsOut, MoreRows, Processor, RowsMut, StereoMut, TimedChange};
 use hocket_plugins::isolate::{Group, Isolation, Pace, Patience, build, serve};
 use hocket_plugins::{Description, Wanted, clap, lv2, vst3};
-use hocket_time::{Event, EventBuffer, EventKind, Note, Pushed, Source};
+use hocket_time::{Event, EventBuffer, EventKind, Midi1, Note, Pushed, Source};
 
-use crate::common::{Stereo, bits, bundle, noise, test_clap, test_vst3};
+use crate::common::{Stereo, bits, bundle, noise, test_clap, test_sender, test_vst3};
 
 const ID: &str = "test.hocket.gain";
 /// The test plug-in's.
@@ -77,6 +77,10 @@ struct Played {
     processor: Box<dyn Processor>,
     halves: Halves,
     events: EventBuffer,
+    sent: EventBuffer,
+    /// What it has sent since it began, at frames of all that it has played.
+    heard: Vec<(u32, EventKind)>,
+    played: usize,
 }
 
 #[derive(Default)]
@@ -99,7 +103,8 @@ impl Played {
     fn new(mut processor: Box<dyn Processor>) -> Played {
         let mut halves = Halves::default();
         processor.join(&mut halves);
-        Played { processor, halves, events: EventBuffer::new(1000, 4096) }
+        let [events, sent] = [(); 2].map(|()| EventBuffer::new(1000, 4096));
+        Played { processor, halves, events, sent, heard: Vec::new(), played: 0 }
     }
 
     /// In blocks of these lengths in turn, with changes and events at frames of the sound.
@@ -146,7 +151,13 @@ impl Played {
             let wide = RowsMut::new(&mut silence, end - at, end - at);
             let mut more = MoreRows { extra: wide, ..MoreRows::default() };
             block.more = (rows > 0).then_some(&mut more);
+            self.sent.clear();
+            block.events_out = Some(EventsOut::new(&mut self.sent, end - at));
             self.processor.process(&mut block);
+            let first = self.played as u32;
+            let sent = self.sent.all().iter().map(|event| (first + event.frame, event.kind));
+            self.heard.extend(sent);
+            self.played += end - at;
             for (row, all) in extra.iter_mut().enumerate() {
                 all.extend_from_slice(&silence[row * (end - at)..][..end - at]);
             }
@@ -558,4 +569,62 @@ fn in_real_time_a_plug_in_that_hangs_comes_back() {
     heard(&stall, &|| !told.lock().unwrap().is_empty());
     let told = told.lock().unwrap().clone();
     assert!(told[0].ends_with("gave no answer for 5 s; started again (1 of 3)"), "{told:?}");
+}
+
+/// Notes of a sender, and what it makes of them alone: each an octave higher, and a controller in front of its start.
+fn octaves() -> (Vec<(u32, EventKind)>, Vec<(u32, EventKind)>) {
+    let note = |on: bool, key: i8| match on {
+        true => EventKind::Note(Note::on(-1, 1, key, 0.5)),
+        false => EventKind::Note(Note::off(-1, 1, key, 0.0)),
+    };
+    let wheel = EventKind::Midi(Midi1::new(&[0xb1, 1, 100]).unwrap());
+    let (mut notes, mut made) = (Vec::new(), Vec::new());
+    for (start, key) in [(0, 60), (255, 61), (256, 62), (1_500, 63)] {
+        notes.extend([(start, note(true, key)), (start + 700, note(false, key))]);
+        made.extend([(start, wheel), (start, note(true, key + 12))]);
+        made.push((start + 700, note(false, key + 12)));
+    }
+    notes.sort_by_key(|(frame, _)| *frame);
+    made.sort_by_key(|(frame, _)| *frame);
+    (notes, made)
+}
+
+#[test]
+fn the_events_of_an_isolated_plug_in_come_with_its_sound_whatever_the_blocks() {
+    let test = "the_events_of_an_isolated_plug_in_come_with_its_sound_whatever_the_blocks";
+    let Some(file) = test_sender(test) else { return };
+    let plugin = clap::describe(&file, "test.hocket.sender").unwrap();
+    let (notes, made) = octaves();
+    let sound = noise(4_000);
+    for lengths in [&[64][..], &[300], &[1, 7, 300], &[256]] {
+        let frames = *lengths.iter().max().unwrap();
+        let (isolation, _) = isolation(frames, Pace::Offline);
+        let mut played = Played::new(build(&isolation, &plugin, &wanted(&plugin, &[])).unwrap());
+        let heard = played.play(&sound, lengths, (&[], &notes));
+        let late = |(frame, kind): &(u32, EventKind)| (frame + frames as u32, *kind);
+        let expected: Vec<(u32, EventKind)> = made.iter().map(late).collect();
+        assert_eq!(played.heard, expected, "{lengths:?}");
+        assert_eq!(heard[0][frames..], sound[0][..4_000 - frames], "sound passes");
+        assert_eq!((played.failed(), played.halves.counts.lost.load(Relaxed)), (0, 0));
+    }
+}
+
+#[test]
+fn events_of_an_isolated_plug_in_without_room_are_counted() {
+    let test = "events_of_an_isolated_plug_in_without_room_are_counted";
+    let Some(file) = test_sender(test) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("floods.clap");
+    std::fs::copy(file, &library).unwrap();
+    let plugin = clap::describe(&library, "test.hocket.sender").unwrap();
+    let (isolation, _) = isolation(64, Pace::Offline);
+    let mut played = Played::new(build(&isolation, &plugin, &wanted(&plugin, &[])).unwrap());
+    let on = EventKind::Note(Note::on(-1, 0, 60, 1.0));
+    let off = EventKind::Note(Note::off(-1, 0, 60, 0.0));
+    played.play(&noise(256), &[64], (&[], &[(3, on), (20, off)]));
+    let lost = played.halves.counts.lost.load(Relaxed);
+    assert_eq!(played.heard.len() + lost, 1_502);
+    assert!(lost > 0 && played.heard.len() > 100, "{lost}");
+    let end = EventKind::Note(Note::off(-1, 0, 72, 0.0));
+    assert_eq!(played.heard.last(), Some(&(84, end)), "the end has room of its own");
 }

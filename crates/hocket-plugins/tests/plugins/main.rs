@@ -11,5 +11,6 @@ mod outputs;
 mod presets;
 mod references;
 mod scan;
+mod sends;
 mod vst3;
 mod worker;

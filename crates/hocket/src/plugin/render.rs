@@ -34,6 +34,12 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     files.writes("--output", &args.output, Kind::Audio)?;
     let catalog = super::catalog()?;
     let plugin = super::usable(&catalog, &args.kind)?;
+    if plugin.layout.outputs == 0 {
+        return Err(Failure::bad_input(format!(
+            "'{}' ({}) has no audio output: it sends events alone; put it in front of an instrument in a session",
+            plugin.kind, plugin.title
+        )));
+    }
     let stems = stems(args, plugin, format)?;
     stems.check(&mut files)?;
     let start = Start::of(&args.start, &catalog, plugin)?;

@@ -46,7 +46,8 @@ fn ports(plugin: &Description) -> String {
         1 => text += ", 1 extra output",
         count => text += &format!(", {count} extra outputs"),
     }
-    text + if plugin.events { ", MIDI" } else { "" }
+    text += if plugin.events { ", MIDI" } else { "" };
+    text + if plugin.sends_events { ", sends MIDI" } else { "" }
 }
 
 /// Everything that is known of a plug-in.
@@ -66,12 +67,26 @@ pub(super) fn info(plugin: &Description, presets: &[PresetName]) -> String {
         let name = if place == 0 { "outputs" } else { "" };
         row(name, extra_output(output));
     }
+    if let Some(sends) = sends(plugin) {
+        row("sends", sends.into());
+    }
     row("latency", format!("{} frames at 48 kHz", plugin.latency_frames));
     row("state", if plugin.state { "yes" } else { "none beside its parameters" }.into());
     if !plugin.features.is_empty() {
         row("requires", plugin.features.join(", "));
     }
     text + &params(&plugin.params) + &list_of(presets)
+}
+
+/// Where its events go.
+fn sends(plugin: &Description) -> Option<&'static str> {
+    match (plugin.sends_events, plugin.layout.outputs) {
+        (false, _) => None,
+        (true, 0) => Some("notes and MIDI, to the effects behind it in its strip"),
+        (true, _) => {
+            Some("notes and MIDI, with send_events = true to the effects behind it in its strip")
+        }
+    }
 }
 
 /// As a session names it: `from_output = "Kick"`.

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
 use hocket_dsp::Processor;
 use hocket_engine::EffectSource;
-use hocket_plan::{Effect, ExtraOutput, ParamLabel, ParamSpec, Preset, is_plugin};
+use hocket_plan::{Effect, EventOutput, ExtraOutput, ParamLabel, ParamSpec, Preset, is_plugin};
 use hocket_plugins::isolate::Isolation;
 use hocket_plugins::{Catalog, Description, Param, PresetValues, Wanted};
 
@@ -76,6 +76,14 @@ impl EffectSource for Plugins {
         self.find(kind).is_some_and(|plugin| plugin.events)
     }
 
+    fn event_output(&self, kind: &str) -> EventOutput {
+        match self.find(kind) {
+            Some(plugin) if plugin.sends_events && plugin.layout.outputs == 0 => EventOutput::Alone,
+            Some(plugin) if plugin.sends_events => EventOutput::BesideSound,
+            _ => EventOutput::None,
+        }
+    }
+
     fn extra_outputs(&self, kind: &str) -> Vec<ExtraOutput> {
         let outputs = self.find(kind).map_or(&[][..], |plugin| &plugin.extra_outputs);
         let output = |output: &hocket_plugins::ExtraOutput| ExtraOutput {
@@ -108,7 +116,13 @@ impl EffectSource for Plugins {
         let built = self.build_with(effect, rate_hz, isolation.as_ref())?;
         let title = self.find(&effect.kind).map_or("", |plugin| plugin.title.as_str());
         // A process of its own is watched by the thread beside it.
-        Ok(if isolation.is_some() { built } else { self.watched.over(built, title, rate_hz) })
+        Ok(match isolation {
+            Some(_) => built,
+            None if self.event_output(&effect.kind).sends(effect.send_events) => {
+                self.watched.over_sender(built, title, rate_hz)
+            }
+            None => self.watched.over(built, title, rate_hz),
+        })
     }
 
     fn preset(&self, kind: &str, name: &str) -> Result<Preset, String> {

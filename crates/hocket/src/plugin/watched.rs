@@ -31,6 +31,19 @@ impl Watching {
             None => plugin,
         }
     }
+
+    /// As [`Watching::over`], for a plug-in that sends events.
+    pub(super) fn over_sender(
+        &self,
+        plugin: Box<dyn Processor>,
+        title: &str,
+        rate_hz: u32,
+    ) -> Box<dyn Processor> {
+        match &*self.now() {
+            Some(watch) => watch.over_sender(plugin, title, rate_hz),
+            None => plugin,
+        }
+    }
 }
 
 /// Watches the plug-ins that are built from now on, but for those in processes of their own. Where nobody waits for a block, none

@@ -28,6 +28,25 @@ impl Machine {
         Some(machine)
     }
 
+    /// A machine with the LV2 bundles of these names, and nothing else.
+    pub fn with_lv2(test: &str, names: &[&str]) -> Option<Machine> {
+        if let Err(missing) = hocket_plugins::lv2::available() {
+            println!("SKIPPED {test}: {missing}");
+            return None;
+        }
+        let machine = Machine(tempfile::tempdir().unwrap());
+        std::fs::create_dir(machine.0.path().join("lv2")).unwrap();
+        for name in names {
+            let bundle = Path::new("/usr/lib/lv2").join(name);
+            if !bundle.exists() {
+                println!("SKIPPED {test}: no {}", bundle.display());
+                return None;
+            }
+            symlink(bundle, machine.0.path().join("lv2").join(name)).unwrap();
+        }
+        Some(machine)
+    }
+
     /// A machine with the tests' CLAP plug-in alone, which misbehaves as `name` says.
     pub fn with_test_clap(test: &str, name: &str) -> Option<Machine> {
         let program = Path::new(env!("CARGO_BIN_EXE_hocket"));
@@ -904,4 +923,84 @@ fn an_extra_output_that_no_plug_in_has_is_refused_with_those_that_there_are() {
         "did you mean 'Kick'? the extra outputs of 'drums' are 'Kick' and 'Click'",
     ];
     assert!(words.iter().all(|word| ran.err.contains(word)), "{}", ran.err);
+}
+
+const FIFTHS: &str = "lv2:http://lv2plug.in/plugins/eg-fifths";
+
+/// A session of a track with these effects and notes: time, length and key, each with the highest velocity.
+fn notes_on(effects: &str, notes: &[(f64, f64, u8)]) -> (tempfile::TempDir, String) {
+    let note = |(at, length, key): &(f64, f64, u8)| format!("[{at}, {length}, {key}, 1.0]");
+    let notes: Vec<String> = notes.iter().map(note).collect();
+    session(&format!(
+        "[session]\nname = \"try\"\nsample_rate_hz = 48000\nlength_s = 1.0\n\n[[track]]\nname = \"one\"\n\
+         {effects}\n[[track.notes]]\ntime = \"seconds\"\nnotes = [{}]\n",
+        notes.join(", ")
+    ))
+}
+
+/// The bytes of a render.
+fn rendered(machine: &Machine, session: &str, more: &[&str]) -> Vec<u8> {
+    let output = machine.file("out.wav");
+    let args = ["render", session, "-o", &output, "--format", "32f", "--force"];
+    let ran = machine.run(&[&args[..], more].concat());
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    std::fs::read(&output).unwrap()
+}
+
+/// A real plug-in that plays a fifth above each note, in front of the built-in synthesizer: it sounds as the same notes do that
+/// a session writes out.
+#[test]
+fn what_a_plug_in_sends_plays_the_instrument_behind_it_with_the_same_bytes_for_every_schedule() {
+    let test = "what_a_plug_in_sends_plays_the_instrument_behind_it";
+    let Some(machine) = Machine::with_lv2(test, &["eg-fifths.lv2"]) else { return };
+    let notes = [(0.0, 0.25, 60), (0.1, 0.5, 64), (0.333, 0.4, 70)];
+    let fifths: Vec<(f64, f64, u8)> = notes
+        .iter()
+        .flat_map(|(at, length, key)| [(*at, *length, *key), (*at, *length, key + 7)])
+        .collect();
+    let synth = "[[track.effect]]\nkind = \"synth\"\n";
+    let sender = |more: &str| format!("[[track.effect]]\nkind = \"{FIFTHS}\"\n{more}{synth}");
+    let (_folder, written) = notes_on(synth, &fifths);
+    let written = rendered(&machine, &written, &[]);
+    let (_folder, alone) = notes_on(synth, &notes);
+    let alone = rendered(&machine, &alone, &[]);
+    assert!(written != alone, "the fifths sound");
+    let (_folder, session) = notes_on(&sender(""), &notes);
+    let all = [
+        ("serial", "1"),
+        ("lists", "2"),
+        ("dataflow", "2"),
+        ("steal", "2"),
+        ("critical", "2"),
+        ("critical", "1"),
+    ];
+    for (schedule, workers) in all {
+        let more = ["--schedule", schedule, "--workers", workers];
+        assert!(rendered(&machine, &session, &more) == written, "{schedule}, {workers}");
+    }
+    assert!(rendered(&machine, &session, &["--frames", "100"]) == written, "in other blocks");
+    assert!(rendered(&machine, &session, &["--isolate"]) == written, "in a process of its own");
+    for silent in ["bypass = true\n", "send_events = false\n"] {
+        let (_folder, session) = notes_on(&sender(silent), &notes);
+        assert!(rendered(&machine, &session, &[]) == alone, "{silent}");
+    }
+}
+
+#[test]
+fn a_plug_in_that_sends_events_alone_says_so_and_is_not_rendered_alone() {
+    let test = "a_plug_in_that_sends_events_alone_says_so_and_is_not_rendered_alone";
+    let Some(machine) = Machine::with_lv2(test, &["eg-fifths.lv2"]) else { return };
+    let info = machine.run(&["plugin", "info", FIFTHS]);
+    for words in ["0 in, 0 out, MIDI, sends MIDI", "notes and MIDI, to the effects behind it"] {
+        assert!(info.out.contains(words), "{}", info.out);
+    }
+    let json = machine.run(&["plugin", "info", FIFTHS, "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    assert_eq!(json["sends_events"], true);
+    let (input, output) = (example("audio/drum_snare_hard.flac"), machine.file("out.wav"));
+    let ran =
+        machine.run(&["plugin", "render", FIFTHS, "-i", input.to_str().unwrap(), "-o", &output]);
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    assert!(ran.err.contains("has no audio output: it sends events alone"), "{}", ran.err);
+    assert!(!Path::new(&output).exists());
 }

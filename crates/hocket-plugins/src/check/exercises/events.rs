@@ -5,6 +5,7 @@ use hocket_time::{Event, EventKind, Midi1, Note, Source};
 use super::super::player::{Player, Score};
 use super::super::sound::{Random, constant, from, peak};
 use super::{CHANGING, Exercises, FRAMES, LONGEST_TAIL_S, RATE_HZ, ROUNDS, SILENT};
+use crate::layout::Layout;
 
 impl Exercises<'_> {
     pub(super) fn events(&mut self) -> Result<(), String> {
@@ -26,7 +27,8 @@ impl Exercises<'_> {
                 return Ok(());
             }
         }
-        if self.plugin.layout.inputs == 0 && heard <= SILENT {
+        let Layout { inputs, outputs, .. } = self.plugin.layout;
+        if inputs == 0 && outputs > 0 && heard <= SILENT {
             self.notes
                 .warn("no note made a sound", "check the note input: key, channel and velocity");
         }

@@ -164,6 +164,7 @@ uris! {
     ATOM_INT = c"http://lv2plug.in/ns/ext/atom#Int";
     ATOM_LONG = c"http://lv2plug.in/ns/ext/atom#Long";
     ATOM_FLOAT = c"http://lv2plug.in/ns/ext/atom#Float";
+    UNIT_FRAME = c"http://lv2plug.in/ns/extensions/units#frame";
     MIDI_EVENT = c"http://lv2plug.in/ns/ext/midi#MidiEvent";
     TIME_POSITION = c"http://lv2plug.in/ns/ext/time#Position";
     TIME_FRAME = c"http://lv2plug.in/ns/ext/time#frame";

@@ -44,6 +44,12 @@ impl<T: Copy> Row<T> {
 }
 
 impl Row<u64> {
+    /// Its bytes, to read.
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: `new` made so many numbers of 8 bytes; One audio thread.
+        unsafe { std::slice::from_raw_parts(self.first.as_ptr().cast(), self.len * 8) }
+    }
+
     /// Its bytes, at an address that LV2's atoms may have.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: `new` made so many numbers of 8 bytes; One audio thread.

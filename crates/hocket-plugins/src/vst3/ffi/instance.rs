@@ -280,6 +280,12 @@ impl Instance {
         unsafe { self.component.getBusCount(kEvent as i32, kInput as i32) > 0 }
     }
 
+    /// Whether it sends notes.
+    pub fn sends_events(&self) -> bool {
+        // SAFETY: Types; Counted; Main thread.
+        unsafe { self.component.getBusCount(kEvent as i32, kOutput as i32) > 0 }
+    }
+
     /// Asks for mono and stereo buses where the plug-in has such, and for stereo where it has more channels. A plug-in may
     /// refuse, or do what it can: [`Instance::buses`] says what came of it.
     ///
@@ -308,7 +314,8 @@ impl Instance {
         Ok(())
     }
 
-    /// Switches the buses of these numbers on and all others off; and the first event bus on, if there is one.
+    /// Switches the buses of these numbers on and all others off; and the first event bus of each direction on, if there is
+    /// one.
     ///
     /// # Errors
     /// As [`Instance::buses`].
@@ -324,6 +331,9 @@ impl Instance {
         (0..buses.outputs.len()).for_each(|bus| set(kAudio, kOutput, bus, outputs.contains(&bus)));
         if self.takes_events() {
             set(kEvent, kInput, 0, true);
+        }
+        if self.sends_events() {
+            set(kEvent, kOutput, 0, true);
         }
         Ok(())
     }
@@ -445,15 +455,15 @@ impl Instance {
     }
 
     /// The half that plays. `slots`: the parameters that may change, by id, with their values. So many changes and events
-    /// find room in a run.
+    /// find room in a run, and so many events that it sends.
     pub fn audio(
         &self,
         channels: (&[usize], &[usize]),
         slots: &[(u32, f64)],
-        (changes, events): (usize, usize),
+        (changes, events, sent): (usize, usize, usize),
         rate_hz: u32,
     ) -> Audio {
-        let lists = Lists::new(slots, changes, events);
+        let lists = Lists::new(slots, changes, (events, sent));
         Audio::new(self.processor.clone(), channels, lists, rate_hz)
     }
 }

@@ -5,7 +5,9 @@ use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 use std::sync::Arc;
 
-use vst3::Steinberg::Vst::Event_::EventTypes_::{kNoteOffEvent, kNoteOnEvent, kPolyPressureEvent};
+use vst3::Steinberg::Vst::Event_::EventTypes_::{
+    kLegacyMIDICCOutEvent, kNoteOffEvent, kNoteOnEvent, kPolyPressureEvent,
+};
 use vst3::Steinberg::Vst::{
     Event, Event__type0, IEventList, IEventListTrait, IParamValueQueue, IParamValueQueueTrait,
     IParameterChanges, IParameterChangesTrait, NoteOffEvent, NoteOnEvent, ParamID, ParamValue,
@@ -15,6 +17,7 @@ use vst3::Steinberg::{kInvalidArgument, kResultFalse, kResultOk, tresult};
 use vst3::{Class, ComWrapper};
 
 use super::put;
+use crate::END_EVENTS;
 
 /// A value at a frame of the run.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -118,6 +121,91 @@ impl IEventListTrait for Events {
     }
 }
 
+/// What a plug-in sends. Those that send nothing get a [`Void`].
+struct SentEvents {
+    events: Box<[Cell<Event>]>,
+    count: Cell<usize>,
+    /// What ends no note finds no room behind so many.
+    most: usize,
+    /// How many found no room.
+    lost: Cell<u64>,
+}
+
+impl Class for SentEvents {
+    type Interfaces = (IEventList,);
+}
+
+impl IEventListTrait for SentEvents {
+    unsafe fn getEventCount(&self) -> i32 {
+        self.count.get() as i32
+    }
+
+    unsafe fn getEvent(&self, index: i32, event: *mut Event) -> tresult {
+        let place = usize::try_from(index).ok().filter(|index| *index < self.count.get());
+        let Some(found) = place.and_then(|index| self.events.get(index)) else {
+            return kInvalidArgument;
+        };
+        // SAFETY: Written by the host.
+        if unsafe { put(event, found.get()) } { kResultOk } else { kInvalidArgument }
+    }
+
+    unsafe fn addEvent(&self, event: *mut Event) -> tresult {
+        if event.is_null() {
+            return kInvalidArgument;
+        }
+        // SAFETY: Read by the host.
+        let event = unsafe { event.read() };
+        let at = self.count.get();
+        let fits = at < self.most || event.r#type == kNoteOffEvent as u16;
+        let Some(place) = self.events.get(at).filter(|_| fits) else {
+            self.lost.set(self.lost.get() + 1);
+            return kResultFalse;
+        };
+        place.set(event);
+        self.count.set(at + 1);
+        kResultOk
+    }
+}
+
+/// An event that a plug-in has sent.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Told {
+    /// A note begins: id, channel, key, velocity.
+    On(i32, i16, i16, f32),
+    /// It ends.
+    Off(i32, i16, i16, f32),
+    /// Pressure on a key: channel, key, pressure.
+    Pressure(i16, i16, f32),
+    /// A controller, or what VST3 counts behind them: number, channel, two values.
+    Controller(u8, i8, i8, i8),
+}
+
+/// `None`: Hocket carries no such event, or it is not of the first bus.
+fn told(event: &Event) -> Option<(u32, Told)> {
+    let is = |kind: u16| event.r#type == kind && event.busIndex == 0;
+    let what = &event.__field0;
+    let told = if is(kNoteOnEvent as u16) {
+        // SAFETY: Types: the event says that it is this one; Plain data.
+        let note = unsafe { what.noteOn };
+        Told::On(note.noteId, note.channel, note.pitch, note.velocity)
+    } else if is(kNoteOffEvent as u16) {
+        // SAFETY: as above.
+        let note = unsafe { what.noteOff };
+        Told::Off(note.noteId, note.channel, note.pitch, note.velocity)
+    } else if is(kPolyPressureEvent as u16) {
+        // SAFETY: as above.
+        let pressed = unsafe { what.polyPressure };
+        Told::Pressure(pressed.channel, pressed.pitch, pressed.pressure)
+    } else if is(kLegacyMIDICCOutEvent as u16) {
+        // SAFETY: as above.
+        let moved = unsafe { what.midiCCOut };
+        Told::Controller(moved.controlNumber, moved.channel, moved.value, moved.value2)
+    } else {
+        return None;
+    };
+    Some((event.sampleOffset.max(0) as u32, told))
+}
+
 /// Takes the values and events that a plug-in sends. Nobody reads them.
 struct Void {
     /// Where all values go.
@@ -203,6 +291,8 @@ pub struct Lists {
     queues: Vec<ComWrapper<Queue>>,
     changes: ComWrapper<Changes>,
     events: ComWrapper<Events>,
+    /// `None`: it sends nothing.
+    sent: Option<ComWrapper<SentEvents>>,
     void: ComWrapper<Void>,
 }
 
@@ -217,8 +307,13 @@ impl Drop for Lists {
 }
 
 impl Lists {
-    /// For parameters with these ids and values, and so many changes and events in a run.
-    pub(super) fn new(slots: &[(u32, f64)], changes: usize, events: usize) -> Lists {
+    /// For parameters with these ids and values, and so many changes, events, and events that the plug-in sends in a run. Ends of
+    /// notes that it sends have room besides.
+    pub(super) fn new(
+        slots: &[(u32, f64)],
+        changes: usize,
+        (events, sent): (usize, usize),
+    ) -> Lists {
         // A step is up to two points.
         let points: Points = (0..2 * changes).map(|_| Cell::new(Point::default())).collect();
         let queue = |(id, _): &(u32, f64)| {
@@ -238,6 +333,11 @@ impl Lists {
                 events: (0..events).map(|_| Cell::new(event)).collect(),
                 count: Cell::new(0),
             }),
+            sent: (sent > 0).then(|| {
+                let events = (0..sent + END_EVENTS).map(|_| Cell::new(event)).collect();
+                let (count, lost) = (Cell::new(0), Cell::new(0));
+                ComWrapper::new(SentEvents { events, count, most: sent, lost })
+            }),
             void: ComWrapper::new(Void { queue: ComWrapper::new(VoidQueue) }),
         }
     }
@@ -253,6 +353,19 @@ impl Lists {
     fn end_call(&mut self) {
         self.events.count.set(0);
         self.changes.count.set(0);
+        self.sent.iter().for_each(|sent| sent.count.set(0));
+    }
+
+    /// What the plug-in sent in the last run, with its frames, in its order.
+    pub fn sent(&self) -> impl Iterator<Item = (u32, Told)> + '_ {
+        let sent = self.sent.iter();
+        let events = sent.flat_map(|sent| sent.events.iter().take(sent.count.get()));
+        events.filter_map(|event| told(&event.get()))
+    }
+
+    /// How many events that it sent found no room since the last question.
+    pub fn take_lost(&self) -> u64 {
+        self.sent.as_ref().map_or(0, |sent| sent.lost.take())
     }
 
     /// The parameter of this slot gets a value at a frame that is not before the last one. `most`: it finds no room behind
@@ -307,6 +420,7 @@ impl Lists {
     /// Puts the changes where the plug-in finds them. A value holds up to the frame where the next one begins: VST3 draws a
     /// line from point to point, so a step has a point in front of it.
     pub(super) fn commit(&mut self) {
+        self.sent.iter().for_each(|sent| sent.count.set(0));
         // Unstable sorting allocates nothing; the order makes it stable.
         self.staged.sort_unstable_by_key(|change| (change.slot, change.order));
         let (mut used, mut active) = (0, 0);
@@ -353,6 +467,9 @@ impl Lists {
     }
 
     pub(super) fn output_events(&self) -> *mut IEventList {
+        if let Some(sent) = self.sent.as_ref().and_then(|sent| sent.as_com_ref::<IEventList>()) {
+            return sent.as_ptr();
+        }
         self.void.as_com_ref().map_or(null_mut(), |events| events.as_ptr())
     }
 }
@@ -382,7 +499,7 @@ mod tests {
 
     #[test]
     fn steps_have_a_point_in_front_of_them() {
-        let mut lists = Lists::new(&[(70, 0.5), (7, 0.0)], 8, 0);
+        let mut lists = Lists::new(&[(70, 0.5), (7, 0.0)], 8, (0, 0));
         for (slot, frame, value) in
             [(1, 0, 0.1), (0, 5, 1.0), (1, 1, 0.2), (0, 9, 0.0), (0, 9, 0.3)]
         {
@@ -401,8 +518,32 @@ mod tests {
     }
 
     #[test]
+    fn what_a_plug_in_sends_is_kept_up_to_the_end_of_its_room() {
+        let lists = Lists::new(&[], 0, (3, 2));
+        let mut from = Lists::new(&[], 0, (3, 0));
+        assert!(from.note_on(5, (2, 60), 0.5, 9) && from.pressure(6, (2, 60), 0.25, 9));
+        assert!(from.note_off(7, (2, 60), 0.0, 9));
+        // SAFETY: Types; the list belongs to `lists`.
+        unsafe {
+            let list = vst3::ComRef::from_raw(lists.output_events()).unwrap();
+            for (place, fits) in [(0, true), (1, true), (0, false), (2, true), (1, false)] {
+                let mut event = from.events.events[place].get();
+                assert_eq!(list.addEvent(&raw mut event) == kResultOk, fits);
+            }
+            assert_eq!(list.addEvent(null_mut()), kInvalidArgument);
+        }
+        let expected = [
+            (5, Told::On(-1, 2, 60, 0.5)),
+            (6, Told::Pressure(2, 60, 0.25)),
+            (7, Told::Off(-1, 2, 60, 0.0)),
+        ];
+        assert!(lists.sent().eq(expected));
+        assert_eq!((lists.take_lost(), lists.take_lost()), (2, 0));
+    }
+
+    #[test]
     fn what_finds_no_room_is_left_out() {
-        let mut lists = Lists::new(&[(1, 0.0)], 4, 2);
+        let mut lists = Lists::new(&[(1, 0.0)], 4, (2, 0));
         // Two of each parameter beside the one.
         assert!((0..3).all(|frame| lists.change(0, frame, 0.1, 1)) && !lists.change(0, 3, 0.2, 1));
         assert!(lists.change(0, 3, 0.2, 9) && !lists.change(0, 4, 0.3, 9), "all of its memory");
