@@ -58,10 +58,32 @@ fn summary_of_a_known_row() {
 #[test]
 fn p999_of_few_blocks_admits_what_it_is() {
     let few = Summary::of(1..=300).unwrap();
-    assert!(few.p999_meaning().contains("two slowest"), "{}", few.p999_meaning());
+    assert_eq!(
+        few.p999_meaning(),
+        "p99.9 of fewer than 1000 blocks is hardly less than the maximum, and not shown"
+    );
+    let one = Summary::of(1..=1000).unwrap();
+    assert_eq!(one.p999_meaning(), "p99.9 of 1000 blocks rests on the slowest one");
     let usual = Summary::of(1..=3000).unwrap();
     assert_eq!(usual.beyond_p999(), 3);
     assert_eq!(usual.p999_meaning(), "p99.9 of 3000 blocks rests on the 3 slowest");
+}
+
+#[test]
+fn quantiles_of_too_few_values_are_not_shown() {
+    let shown = |n: i64| {
+        let it = Summary::of(1..=n).unwrap();
+        (it.shown_p99().is_some(), it.shown_p999().is_some())
+    };
+    assert_eq!(
+        [99, 100, 999, 1000].map(shown),
+        [(false, false), (true, false), (true, false), (true, true)]
+    );
+    let few = Summary::of(1..=99).unwrap().p999_meaning();
+    assert!(
+        few.contains("p99 of fewer than 100") && few.contains("p99.9 of fewer than 1000"),
+        "{few}"
+    );
 }
 
 #[test]

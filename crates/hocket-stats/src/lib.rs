@@ -36,7 +36,7 @@ pub use looks::{Looks, MAX_LOOKS};
 pub use paired::{Comparison, MIN_ROUNDS, RESAMPLES, compare, median};
 pub use poisson::poisson_most;
 pub use proportion::{Proportion, wilson};
-pub use quantile::{Summary, quantile_sorted};
+pub use quantile::{FOR_P99, FOR_P999, Summary, quantile_sorted};
 pub use ranks::{Ranks, nemenyi_critical, ranks};
 pub use rng::Rng;
 pub use starts::{MIN_STARTS, StartComparison, compare_starts, compare_steady};

@@ -10,6 +10,11 @@ pub fn quantile_sorted(sorted: &[f64], q: f64) -> Option<f64> {
     Some(sorted[below] + (place - below as f64) * (sorted[above] - sorted[below]))
 }
 
+/// The 99 % quantile is shown of so many samples and more: of fewer it is hardly less than the largest one.
+pub const FOR_P99: usize = 100;
+/// The same of the 99.9 % quantile.
+pub const FOR_P999: usize = 1000;
+
 /// One row of a table: what a set of samples looks like. In the unit of the samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary {
@@ -21,9 +26,9 @@ pub struct Summary {
     pub mean: f64,
     /// The median.
     pub p50: f64,
-    /// 99 of 100 are at most this.
+    /// 99 of 100 are at most this; what is shown is [`Summary::shown_p99`].
     pub p99: f64,
-    /// 999 of 1000 are at most this; see [`Summary::p999_meaning`].
+    /// 999 of 1000 are at most this; what is shown is [`Summary::shown_p999`].
     pub p999: f64,
     /// The largest.
     pub max: f64,
@@ -50,21 +55,33 @@ impl Summary {
         })
     }
 
+    /// The 99 % quantile; `None` of fewer than [`FOR_P99`] samples.
+    pub fn shown_p99(&self) -> Option<f64> {
+        (self.n >= FOR_P99).then_some(self.p99)
+    }
+
+    /// The 99.9 % quantile; `None` of fewer than [`FOR_P999`] samples.
+    pub fn shown_p999(&self) -> Option<f64> {
+        (self.n >= FOR_P999).then_some(self.p999)
+    }
+
     /// How many samples lie beyond the 99.9 % quantile: what the figure rests on.
     pub fn beyond_p999(&self) -> usize {
         (self.n.saturating_sub(1) as f64 * 0.001).ceil() as usize
     }
 
-    /// In words, what the 99.9 % quantile of this many samples means.
+    /// In words, what the 99.9 % quantile of this many samples means, or why it is not shown.
     pub fn p999_meaning(&self) -> String {
+        const SAME: &str = "hardly less than the maximum";
         match (self.n, self.beyond_p999()) {
-            (0..=1000, _) => format!(
-                "with {} blocks p99.9 lies between the two slowest ones and says hardly more than the maximum",
-                self.n
+            (0..FOR_P99, _) => format!(
+                "p99 of fewer than {FOR_P99} blocks and p99.9 of fewer than {FOR_P999} are {SAME}, and not shown"
             ),
-            (n, 1..=9) => {
-                format!("p99.9 of {n} blocks rests on the {} slowest", self.beyond_p999())
+            (0..FOR_P999, _) => {
+                format!("p99.9 of fewer than {FOR_P999} blocks is {SAME}, and not shown")
             }
+            (n, 1) => format!("p99.9 of {n} blocks rests on the slowest one"),
+            (n, beyond @ 2..=9) => format!("p99.9 of {n} blocks rests on the {beyond} slowest"),
             (n, beyond) => format!("p99.9 of {n} blocks leaves {beyond} beyond it"),
         }
     }

@@ -6,8 +6,9 @@ use serde_json::json;
 use super::measure::Cell;
 use super::options::Options;
 use super::rows::{self, Begun};
+use crate::numbers::NONE;
 use crate::provenance;
-use crate::stats::{ONE_START, quantile_sorted};
+use crate::stats::{FOR_P999, ONE_START, quantile_sorted};
 use crate::store::is_store;
 
 pub(super) fn head(options: &Options) {
@@ -25,7 +26,7 @@ pub(super) fn head(options: &Options) {
         "mode",
         "policy",
         "w",
-        "serial us",
+        "serial µs",
         "par. p50",
         "p99.9",
         "max",
@@ -41,15 +42,19 @@ pub(super) fn row(cell: &Cell) {
     let interval = interval.map_or("-".into(), |i| format!("[{:.3}, {:.3}]", i.low, i.high));
     let efficiency = cell.efficiency.map_or(f64::NAN, |e| e.ratio);
     let parallel = Sorted::new(&cell.parallel_ns);
+    let p999 = match cell.parallel_ns.len() {
+        0..FOR_P999 => NONE.into(),
+        _ => format!("{:.1}", parallel.us(0.999)),
+    };
     println!(
-        "{:<7} {:<6} {:<26} {:>2}  {:>9.1} {:>9.1} {:>9.1} {:>9.1}  {:>5.3} {:<16} {:>5.2} {:>5.2}  {}",
+        "{:<7} {:<6} {:<26} {:>2}  {:>9.1} {:>9.1} {:>9} {:>9.1}  {:>5.3} {:<16} {:>5.2} {:>5.2}  {}",
         cell.graph,
         cell.mode.name(),
         cell.variant.to_string(),
         cell.workers,
         Sorted::new(&cell.serial_ns).us(0.5),
         parallel.us(0.5),
-        parallel.us(0.999),
+        p999,
         parallel.us(1.0),
         efficiency,
         interval,

@@ -1,7 +1,7 @@
 //! The figures of all variants in one metric.
 
 use crate::harness::{About, Estimate, Results, TWIN};
-use crate::stats::quantile_sorted;
+use crate::stats::{FOR_P99, quantile_sorted};
 
 /// All variants in one metric.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,9 +46,6 @@ pub struct VariantFigure {
     pub over: Over,
 }
 
-/// With fewer values the 99 % quantile is the maximum by another name.
-const FOR_P99: u64 = 100;
-
 /// The tables of an experiment, metric by metric.
 pub(super) fn tables(results: &Results, about: Option<&'static About>) -> Vec<VariantTable> {
     let variants = results.variants();
@@ -69,7 +66,7 @@ fn figure(results: &Results, variant: &str, metric: &str) -> Option<VariantFigur
     };
     let in_a_turn =
         results.rows_of(variant, metric).map(|row| row.sample.distribution.map_or(n, |q| q.n));
-    let p99 = (in_a_turn.min().unwrap_or(0) >= FOR_P99).then_some(p99);
+    let p99 = (in_a_turn.min().unwrap_or(0) >= FOR_P99 as u64).then_some(p99);
     Some(VariantFigure {
         variant: variant.into(),
         is_twin: variant.ends_with(TWIN),

@@ -42,7 +42,7 @@ pub(super) fn ready(analysis: &Analysis) -> Table {
     let mut rows: Vec<Vec<String>> = analysis.rows.iter().map(ready_row).collect();
     rows.extend(analysis.wake.as_ref().map(wake_row));
     let is_bad = |measured: &Measured| {
-        let times = times(&measured.ready).map(|ns| ns > analysis.period_ns);
+        let times = times(&measured.ready).map(|ns| ns.is_some_and(|ns| ns > analysis.period_ns));
         [measured.late.count > 0, false, times[0], times[1], times[2], times[3]]
             .into_iter()
             .chain([measured.misses.total() > 0])
@@ -56,8 +56,13 @@ pub(super) fn ready(analysis: &Analysis) -> Table {
     Table { looks, bad, ..Table::new(heads, rows) }
 }
 
-fn times(it: &Summary) -> [f64; 4] {
-    [it.p50, it.p99, it.p999, it.max]
+/// p50, p99, p99.9 and the maximum; `None`: not shown of so few blocks.
+fn times(it: &Summary) -> [Option<f64>; 4] {
+    [Some(it.p50), it.shown_p99(), it.shown_p999(), Some(it.max)]
+}
+
+fn time(ns: Option<f64>) -> String {
+    ns.map_or(NONE.into(), us)
 }
 
 fn ready_row(row: &Row) -> Vec<String> {
@@ -66,14 +71,14 @@ fn ready_row(row: &Row) -> Vec<String> {
         return vec![name(row), format!("not measurable here: {why}")];
     };
     let shares = [of(m.late), percent_range(m.late.interval())];
-    let cells = [name(row)].into_iter().chain(shares).chain(times(&m.ready).map(us));
+    let cells = [name(row)].into_iter().chain(shares).chain(times(&m.ready).map(time));
     cells.chain([m.misses_words()]).collect()
 }
 
 fn wake_row(wake: &Wake) -> Vec<String> {
     let shares = [of(wake.late), percent_range(wake.late.interval())];
     let cells = ["bare wake-up loop (lateness)".to_string()].into_iter().chain(shares);
-    cells.chain(times(&wake.lateness).map(us)).chain([String::new()]).collect()
+    cells.chain(times(&wake.lateness).map(time)).chain([String::new()]).collect()
 }
 
 /// Over [`took`].
@@ -89,12 +94,17 @@ pub(super) const CHANGES: &str = "Changes against the first variant: one round's
 pub(super) fn took(analysis: &Analysis) -> Table {
     let heads = ["variant", "mean", "p50", "change of p50", "change of p99", "verdict on p50"];
     let row = |(row, m): (&Row, &Measured)| {
-        let [typical, tail] = [m.typical, m.tail].map(|it| it.map_or(NONE.into(), told));
+        let [typical, tail] = [m.typical, shown_tail(m)].map(|it| it.map_or(NONE.into(), told));
         let verdict = analysis.judgement(row).map_or("reference", Judgement::words).to_string();
         vec![name(row), us(m.took.mean), us(m.took.p50), typical, tail, verdict]
     };
     let rows: Vec<Vec<String>> = analysis.measured().map(row).collect();
     Table { looks: looks(rows.len(), false), ..Table::new(heads, rows) }
+}
+
+/// The change of p99, where there is a p99.
+fn shown_tail(measured: &Measured) -> Option<StartComparison> {
+    measured.tail.filter(|_| measured.took.shown_p99().is_some())
 }
 
 /// With the interval where it covers how starts differ.
@@ -106,7 +116,7 @@ fn told(compared: StartComparison) -> String {
 pub(super) fn tails(analysis: &Analysis) -> Option<String> {
     let mut verdicts: Vec<(&str, Vec<&str>)> = Vec::new();
     for (row, measured) in analysis.measured() {
-        let Some(tail) = measured.tail else { continue };
+        let Some(tail) = shown_tail(measured) else { continue };
         let verdict = verdict(analysis, row, &tail, |measured| measured.tail);
         match verdicts.iter_mut().find(|(known, _)| *known == verdict) {
             Some((_, labels)) => labels.push(&row.label),

@@ -69,14 +69,14 @@ fn settings(analysis: &Analysis) -> String {
     let it = &analysis.record.settings;
     let disturb = if it.disturb.is_empty() { "none".into() } else { it.disturb.join(", ") };
     format!(
-        "{} frames at {} Hz, deadline {}, {} workers, {} in {} rounds of {} blocks, disturbers: {disturb}, seed {}",
+        "{} frames at {} Hz, deadline {}, {}, {} in {} of {}, disturbers: {disturb}, seed {}",
         it.frames,
         it.rate_hz,
         block_time(analysis.period_ns),
-        it.workers,
+        counted(it.workers, "worker"),
         counted(analysis.starts, "process start"),
-        it.rounds,
-        it.blocks_per_round,
+        counted(it.rounds, "round"),
+        counted(it.blocks_per_round as usize, "block"),
         it.seed
     )
 }

@@ -6,7 +6,7 @@ use hocket_trace::Misses;
 
 use super::analysis::{Analysis, ENOUGH_STARTS, Measured, Row};
 use crate::foreign::plain;
-use crate::numbers::{block_time, count, listed, of, percent, percent_range};
+use crate::numbers::{block_time, count, counted, listed, of, percent, percent_range};
 use crate::record::{ThreadGrant, WakeRound};
 use crate::stats::{Proportion, wilson};
 
@@ -287,12 +287,8 @@ impl Analysis<'_> {
     /// Whether waking up alone eats the period.
     fn wake_ups(&self) -> Option<String> {
         let lateness = &self.wake.as_ref()?.lateness;
-        // A quantile that rests on less than one wake-up would be the longest one under another name.
-        let (most, cases) = match lateness.n {
-            1000.. => (lateness.p999, "999 of 1000"),
-            100.. => (lateness.p99, "99 of 100"),
-            _ => return None,
-        };
+        let most = [(lateness.shown_p999(), "999 of 1000"), (lateness.shown_p99(), "99 of 100")];
+        let (most, cases) = most.into_iter().find_map(|(most, cases)| Some((most?, cases)))?;
         (most > 0.25 * self.period_ns).then(|| {
             format!(
                 "Waking up alone takes up to {} in {cases} cases, {} of the {} there are; no schedule can give that back.",
@@ -314,9 +310,9 @@ impl Analysis<'_> {
         let failed = self.record.contained.iter().filter(|contained| contained.failed > 0);
         failed.map(|contained| {
             format!(
-                "{} failed to process {} blocks and was silent in them; try `hocket plugin check`.",
+                "{} failed to process {} and was silent in them; try `hocket plugin check`.",
                 plain(&contained.unit),
-                count(contained.failed)
+                counted(contained.failed as usize, "block")
             )
         })
     }
@@ -343,9 +339,9 @@ impl Analysis<'_> {
     fn lost_events(&self) -> impl Iterator<Item = String> {
         self.record.lost_events.iter().map(|lost| {
             format!(
-                "{} lost {} events, because a block has no room for more; use a smaller --frames, or fewer notes at a time.",
+                "{} lost {}, because a block has no room for more; use a smaller --frames, or fewer notes at a time.",
                 plain(&lost.node),
-                count(lost.events)
+                counted(lost.events as usize, "event")
             )
         })
     }
@@ -356,8 +352,8 @@ impl Analysis<'_> {
         let blocks: u64 = self.record.contained.iter().map(|c| c.blocks).sum();
         (blocks > 0).then(|| {
             format!(
-                "In {} blocks the output was not finite and was silenced: {}.",
-                count(blocks),
+                "In {} the output was not finite and was silenced: {}.",
+                counted(blocks as usize, "block"),
                 plain(&listed(&units))
             )
         })

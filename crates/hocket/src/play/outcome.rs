@@ -4,6 +4,7 @@ use comfy_table::{Cell, CellAlignment, Table, presets};
 use hocket_devices::{End, Xruns};
 use hocket_engine::{Contained, FlightLog, Party, RefusedFades, ThreadReport};
 use hocket_lab::numbers::counted;
+use hocket_lab::stats::FOR_P99;
 use hocket_machine::memory::LockReport;
 use hocket_plugins::isolate::Report;
 use hocket_plugins::watch::Finding;
@@ -158,7 +159,6 @@ impl Outcome {
     }
 
     fn title(&self) -> String {
-        let blocks = self.meter.blocks;
         let seconds = self.meter.frames as f64 / f64::from(self.rate_hz);
         let ended = match (&self.end, self.interrupted) {
             (End::DeviceEnded(_), _) => ", ended by the device",
@@ -166,9 +166,10 @@ impl Outcome {
             _ => "",
         };
         format!(
-            "{}: {blocks} blocks of {} frames at {} Hz, {seconds:.1} s, deadline {:.0} µs, {}, {}\
+            "{}: {} of {} frames at {} Hz, {seconds:.1} s, deadline {:.0} µs, {}, {}\
              {ended}\n",
             self.session,
+            counted(self.meter.blocks as usize, "block"),
             self.sound.lengths_text(),
             self.rate_hz,
             self.deadline_ns as f64 / 1e3,
@@ -181,8 +182,7 @@ impl Outcome {
         let mut table = Table::new();
         table.load_style(presets::NOTHING).set_header(["", "p50 µs", "p99 µs", "max µs"]);
         for (_, what, times) in self.rows() {
-            // 99 of fewer than 100 blocks would be the longest one under another name.
-            let p99 = (times.count() >= 100).then(|| times.quantile(0.99));
+            let p99 = (times.count() >= FOR_P99 as u64).then(|| times.quantile(0.99));
             let numbers = [Some(times.quantile(0.5)), p99, Some(times.max())];
             let cells = numbers.map(|ns| {
                 let text = ns.map_or("-".into(), |ns| format!("{:.0}", ns as f64 / 1e3));

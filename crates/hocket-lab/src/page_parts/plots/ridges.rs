@@ -6,7 +6,7 @@ use super::ink::{hover, line, px, shape};
 use super::rows::{RowOf, Track, draw};
 use super::scale::Scale;
 use super::{Drawn, Key, Room};
-use crate::numbers::{OF_BLOCKS, block_time};
+use crate::numbers::{NONE, OF_BLOCKS, block_time};
 use crate::stats::{Summary, quantile_sorted};
 use crate::table::Table;
 
@@ -53,7 +53,7 @@ pub(crate) fn drawn(title: &str, ridges: &[Ridge<'_>], deadline_ns: Option<f64>)
         title: title.into(),
         wide: picture(Room::Wide),
         narrow: picture(Room::Narrow),
-        legend: legend(deadline_ns, near),
+        legend: legend(ridges, deadline_ns, near),
         table: table(ridges),
     })
 }
@@ -63,14 +63,15 @@ fn row(ridge: &Ridge<'_>) -> RowOf {
     RowOf { faint: ridge.faint, above: HEIGHT - 8.0, ..row }
 }
 
-fn legend(deadline_ns: Option<f64>, near: Option<f64>) -> Vec<Key> {
-    let mut keys = vec![
-        Key::mark("ink", 6, "p50"),
-        Key::mark("ink", 3, "p99"),
-        Key::mark("ink", 2, "p99.9"),
-        Key::mark("ring", 0, "max"),
-        Key::mark("dot", 0, "one of the slowest 1 %"),
-    ];
+fn legend(ridges: &[Ridge<'_>], deadline_ns: Option<f64>, near: Option<f64>) -> Vec<Key> {
+    let has = |shown: fn(&Summary) -> Option<f64>| {
+        ridges.iter().any(|ridge| shown(&ridge.summary).is_some())
+    };
+    let mut keys = vec![Key::mark("ink", 6, "p50")];
+    keys.extend(has(Summary::shown_p99).then(|| Key::mark("ink", 3, "p99")));
+    keys.extend(has(Summary::shown_p999).then(|| Key::mark("ink", 2, "p99.9")));
+    keys.push(Key::mark("ring", 0, "max"));
+    keys.push(Key::mark("dot", 0, "one of the slowest 1 %"));
     if let Some(deadline) = deadline_ns {
         let beyond = if near.is_none() { ", beyond the axis" } else { "" };
         let words = format!("late: after the deadline, {}{beyond}", block_time(deadline));
@@ -96,7 +97,8 @@ fn mark(ridge: &Ridge<'_>, scale: &Scale, deadline_ns: Option<f64>, track: &Trac
         _ => class,
     };
     let slow = ridge.sorted.iter().rev().take(DOTS).filter(|ns| **ns > it.p99);
-    let marks = [(it.p99, 3, "ink"), (it.p999, 2, "ink"), (it.max, 0, "ring")];
+    let marks =
+        [(it.shown_p99(), 3, "ink"), (it.shown_p999(), 2, "ink"), (Some(it.max), 0, "ring")];
     html! {
         g.faint[ridge.faint] {
             (hover(&words(ridge)))
@@ -106,7 +108,7 @@ fn mark(ridge: &Ridge<'_>, scale: &Scale, deadline_ns: Option<f64>, track: &Trac
             }
             @if let Some(x) = track.x(it.p50) { (line("median", (x, track.y - HEIGHT), (x, track.y + 3.0))) }
             @for (ns, kind, own) in marks {
-                @if let Some(x) = track.x(ns) { path class=(class(own, ns)) d=(shape(kind, x, track.y, 4.5)) {} }
+                @if let Some((ns, x)) = ns.and_then(|ns| Some((ns, track.x(ns)?))) { path class=(class(own, ns)) d=(shape(kind, x, track.y, 4.5)) {} }
             }
         }
     }
@@ -114,14 +116,21 @@ fn mark(ridge: &Ridge<'_>, scale: &Scale, deadline_ns: Option<f64>, track: &Trac
 
 fn words(ridge: &Ridge<'_>) -> String {
     let it = &ridge.summary;
-    let [p50, p99, p999, max] = [it.p50, it.p99, it.p999, it.max].map(block_time);
+    let times = [Some(it.p50), it.shown_p99(), it.shown_p999(), Some(it.max)];
+    let [p50, p99, p999, max] = times.map(shown);
     format!("{}: p50 {p50}, p99 {p99}, p99.9 {p999}, max {max}, {}", ridge.label, ridge.note)
+}
+
+/// A dash for a quantile that is not shown of so few values.
+fn shown(ns: Option<f64>) -> String {
+    ns.map_or(NONE.into(), block_time)
 }
 
 fn table(ridges: &[Ridge<'_>]) -> Table {
     let row = |ridge: &Ridge<'_>| {
         let it = &ridge.summary;
-        let times = [it.min, it.p50, it.p99, it.p999, it.max].map(block_time);
+        let times = [Some(it.min), Some(it.p50), it.shown_p99(), it.shown_p999(), Some(it.max)];
+        let times = times.map(shown);
         [ridge.label.clone()].into_iter().chain(times).chain([ridge.note.clone()]).collect()
     };
     let heads = ["", "min", "p50", "p99", "p99.9", "max", "late blocks"];
