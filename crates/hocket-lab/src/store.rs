@@ -19,11 +19,11 @@ mod bench;
 
 pub use bench::{BenchRun, BenchSeries, is_store};
 pub use error::StoreError;
-pub use export::{csv, json};
+pub use export::{Csv, Json};
 pub use lock::WriteLock;
 pub use merge::{Definitions, Merged, merge};
 pub use new_file::NewFile;
-pub use query::Table;
+pub use query::{Table, TakeRows};
 pub use read::RunRecord;
 pub use sharing::shared_on;
 pub use write::{RunHead, RunWriter};

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{ErrorKind, IsTerminal, Write};
+use std::ops::ControlFlow;
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
@@ -73,19 +74,37 @@ pub(crate) fn detail(what: impl Display) {
 /// Prints text for people to standard output, with control characters escaped. A reader that went away
 /// (`| head`) is no error; a full disk is, and the program then ends with exit code 3.
 pub(crate) fn print(text: &str) {
-    put(&foreign::lines(&in_one_line(text)));
+    let _ = print_part(text, Form::Text);
 }
 
 /// Prints JSON. Hidden characters get JSON's own escapes, so it stays the same value.
 pub(crate) fn print_json(text: &str) {
-    put(&foreign::json(text));
+    let _ = print_part(text, Form::Json);
 }
 
 /// Prints rows for other programs: every byte as it is, unless a terminal reads them.
 pub(crate) fn print_rows(text: &str) {
-    match StandardOutput.as_fd().is_terminal() {
-        true => print(text),
-        false => put(text),
+    let _ = print_part(text, Form::Rows);
+}
+
+/// What is printed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Form {
+    /// As [`print`].
+    Text,
+    /// As [`print_json`].
+    Json,
+    /// As [`print_rows`].
+    Rows,
+}
+
+/// Prints a part of a text that is made piece by piece. `Break`: nothing more arrives, because the reader went away or
+/// something was lost.
+pub(crate) fn print_part(text: &str, form: Form) -> ControlFlow<()> {
+    match form {
+        Form::Json => put(&foreign::json(text)),
+        Form::Rows if !StandardOutput.as_fd().is_terminal() => put(text),
+        Form::Rows | Form::Text => put(&foreign::lines(&in_one_line(text))),
     }
 }
 
@@ -128,8 +147,11 @@ fn replaced<'a>(text: &'a str, broken: &[String]) -> Cow<'a, str> {
     })
 }
 
-fn put(text: &str) {
-    note_loss(say(text.as_bytes()));
+fn put(text: &str) -> ControlFlow<()> {
+    let printed = say(text.as_bytes());
+    let flow = if printed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
+    note_loss(printed);
+    flow
 }
 
 /// Writes a whole message to standard output: results, and what a child process tells its parent.

@@ -1,8 +1,10 @@
 //! Record files of the lab, and their pages.
 
+use std::ops::ControlFlow;
+
 use hocket_lab::harness::Results;
 use hocket_lab::pages::{Lab, html, pictures, short, text};
-use hocket_lab::store::{RunRecord, Store, StoreError, csv};
+use hocket_lab::store::{Csv, RunRecord, Store, StoreError};
 
 use super::scratch;
 
@@ -18,7 +20,12 @@ pub fn check(bytes: &[u8]) {
 fn look(store: &Store) -> Result<(), StoreError> {
     for run in store.runs()? {
         show(store, &run)?;
-        let rows = csv(&store.export(Some(run.run))?);
+        let mut rows = String::new();
+        let mut csv = Csv::new(|line: &str| {
+            rows += line;
+            ControlFlow::Continue(())
+        });
+        store.export(Some(run.run), &mut csv)?;
         assert!(rows.starts_with("uuid,"));
     }
     Ok(())

@@ -170,6 +170,8 @@ mod tests {
                 [json!("light serial"), json!(3), json!(10.0)]
             ]
         );
-        assert_eq!(store.export(Some(2)).unwrap().rows.len(), 5);
+        let mut table = crate::store::Table::default();
+        store.export(Some(2), &mut table).unwrap();
+        assert_eq!(table.rows.len(), 5);
     }
 }

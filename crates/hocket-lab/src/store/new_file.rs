@@ -42,13 +42,12 @@ impl NewFile {
         self.file.part().unwrap_or(&self.out)
     }
 
-    /// Writes `text` and nothing else.
+    /// Adds `text`.
     ///
     /// # Errors
-    /// [`StoreError`]; there is no file then.
-    pub fn finish_with(mut self, text: &str) -> Result<(), StoreError> {
-        self.file.file().write_all(text.as_bytes()).map_err(|cause| failed(&self.out, cause))?;
-        self.finish()
+    /// [`StoreError`].
+    pub fn add(&mut self, text: &str) -> Result<(), StoreError> {
+        self.file.file().write_all(text.as_bytes()).map_err(|cause| failed(&self.out, cause))
     }
 
     /// Gives it its name once all of it is on the disk.

@@ -1,18 +1,25 @@
-//! `hocket lab export` and `hocket lab query`: rows for other programs.
+//! `hocket lab export` and `hocket lab query`: rows for other programs, handed out as they come.
 
+mod drawn;
+
+use std::ops::ControlFlow;
 use std::path::Path;
 
-use comfy_table::{ContentArrangement, Table as Drawn};
 use hocket_files::is_standard_output;
-use hocket_lab::foreign;
-use hocket_lab::store::{NewFile, Table, csv, json};
-use serde_json::Value;
+use hocket_lab::store::{Csv, Json, NewFile, StoreError, TakeRows};
 
 use super::args::{ExportArgs, Format, QueryArgs};
 use super::{failure, open};
 use crate::failure::{Exit, Failure};
 use crate::files::remove_dead_parts_of;
-use crate::output::{print, print_json, print_rows};
+use crate::output::{Form, print_part};
+use drawn::Drawn;
+
+/// Bytes that are gathered before they are written, so that a row is no call of the system.
+const GATHERED: usize = 1 << 16;
+
+/// Gives all rows to what takes them.
+type Rows<'a> = &'a dyn Fn(&mut dyn TakeRows) -> Result<(), StoreError>;
 
 /// Runs `export`.
 pub(super) fn export(args: &ExportArgs) -> Result<Exit, Failure> {
@@ -21,62 +28,81 @@ pub(super) fn export(args: &ExportArgs) -> Result<Exit, Failure> {
         "all" => None,
         asked => Some(store.choose(asked).map_err(failure)?.run),
     };
-    let table = || store.export(run).map_err(failure);
-    let output = args.output.as_deref().filter(|path| !is_standard_output(path));
-    match args.format {
-        Format::Csv => hand_out(output, &csv(&table()?))?,
-        Format::Json => hand_out(output, &format!("{:#}\n", json(&table()?)))?,
+    let rows: Rows<'_> = &|into| store.export(run, into);
+    match args.output.as_deref().filter(|path| !is_standard_output(path)) {
+        Some(path) => {
+            remove_dead_parts_of(path);
+            to_file(path, rows, args.format).map_err(failure)?;
+            crate::written::wrote(path);
+        }
+        None => {
+            hand_out(rows, args.format, |text| print_part(text, Form::Rows)).map_err(failure)?;
+        }
     }
     Ok(Exit::Done)
 }
 
-fn hand_out(output: Option<&Path>, text: &str) -> Result<(), Failure> {
-    match output {
-        Some(path) => {
-            remove_dead_parts_of(path);
-            let written = NewFile::beside(path).and_then(|new| new.finish_with(text));
-            written.map_err(failure)?;
-            crate::written::wrote(path);
-            Ok(())
-        }
-        None => {
-            print_rows(text);
-            Ok(())
-        }
-    }
+/// All rows, or no file.
+fn to_file(path: &Path, rows: Rows<'_>, format: Format) -> Result<(), StoreError> {
+    let mut new = NewFile::beside(path)?;
+    let mut written = Ok(());
+    hand_out(rows, format, |text| {
+        written = new.add(text);
+        if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    written?;
+    new.finish()
 }
 
 /// Runs `query`.
 pub(super) fn query(args: &QueryArgs) -> Result<Exit, Failure> {
-    let table = open(&args.records.records)?.query(&args.sql).map_err(failure)?;
-    match (args.csv, args.json) {
-        (true, _) => print_rows(&csv(&table)),
-        (_, true) => print_json(&format!("{:#}\n", json(&table))),
-        _ => print(&drawn(&table)),
-    }
+    let store = open(&args.records.records)?;
+    let rows: Rows<'_> = &|into| store.ask(&args.sql, into);
+    let asked = match (args.csv, args.json) {
+        (true, _) => hand_out(rows, Format::Csv, |text| print_part(text, Form::Rows)),
+        (_, true) => hand_out(rows, Format::Json, |text| print_part(text, Form::Json)),
+        _ => {
+            let mut drawn = Drawn::new(|text: &str| print_part(text, Form::Text));
+            rows(&mut drawn).map(|()| drawn.end())
+        }
+    };
+    asked.map_err(failure)?;
     Ok(Exit::Done)
 }
 
-/// Longer texts are for `--csv` and `--json`.
-const LONGEST_CELL: usize = 200;
-
-fn cell(text: &str) -> String {
-    foreign::shortened(&foreign::lines(text).replace('\n', "\\n"), LONGEST_CELL)
+/// Gives the rows to `put` as text, some at a time, until it wants no more.
+fn hand_out(
+    rows: Rows<'_>,
+    format: Format,
+    put: impl FnMut(&str) -> ControlFlow<()>,
+) -> Result<(), StoreError> {
+    let mut gathered = Gathered { held: String::new(), put };
+    match format {
+        Format::Csv => rows(&mut Csv::new(|text: &str| gathered.add(text)))?,
+        Format::Json => {
+            let mut list = Json::new(|text: &str| gathered.add(text));
+            rows(&mut list)?;
+            let _ = list.end();
+        }
+    }
+    let _ = gathered.put_all();
+    Ok(())
 }
 
-fn drawn(table: &Table) -> String {
-    let mut drawn = Drawn::new();
-    drawn
-        .load_style(comfy_table::presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Disabled);
-    drawn.set_header(table.columns.iter().map(|name| cell(name)));
-    for row in &table.rows {
-        drawn.add_row(row.iter().map(|value| match value {
-            Value::String(text) => cell(text),
-            Value::Null => "-".into(),
-            other => other.to_string(),
-        }));
+/// Text that waits until there is enough of it.
+struct Gathered<P> {
+    held: String,
+    put: P,
+}
+
+impl<P: FnMut(&str) -> ControlFlow<()>> Gathered<P> {
+    fn add(&mut self, text: &str) -> ControlFlow<()> {
+        self.held += text;
+        if self.held.len() < GATHERED { ControlFlow::Continue(()) } else { self.put_all() }
     }
-    let text: String = drawn.lines().map(|line| line.trim_end().to_string() + "\n").collect();
-    if table.rows.is_empty() { text + "0 rows\n" } else { text }
+
+    fn put_all(&mut self) -> ControlFlow<()> {
+        let text = std::mem::take(&mut self.held);
+        if text.is_empty() { ControlFlow::Continue(()) } else { (self.put)(&text) }
+    }
 }

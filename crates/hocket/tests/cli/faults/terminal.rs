@@ -2,6 +2,7 @@
 
 use hocket_lab::store::Store;
 
+use super::through_shell;
 use crate::support::{Ran, check_refused, example, hocket, one_track, run, session};
 
 /// What may not reach a terminal: control characters but line breaks, and marks of direction.
@@ -147,19 +148,42 @@ fn fault_09_memory_that_runs_out_is_one_line_and_exit_code_3() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("lab.sqlite");
     drop(Store::open_or_create(&file).unwrap());
+    // One text of 800 MB, which SQLite cannot make, and one of 120 MB, of which there are copies when it is printed.
+    let all = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 4000000)
+               SELECT group_concat(printf('%0200d', i)) FROM n";
+    for sql in [all, "SELECT hex(zeroblob(60000000))"] {
+        let mut command = std::process::Command::new("prlimit");
+        command.args(["--as=600000000", "--core=0", env!("CARGO_BIN_EXE_hocket"), "lab", "query"]);
+        let Ok(output) = command.args(["--csv", "--records"]).arg(&file).arg(sql).output() else {
+            println!(
+                "SKIPPED fault_09_memory_that_runs_out_is_one_line_and_exit_code_3: there is no prlimit"
+            );
+            return;
+        };
+        let ran = Ran::from(output);
+        assert_eq!(ran.code, Some(3), "{}", ran.err);
+        assert!(ran.err.contains("out of memory") && ran.err.lines().count() == 1, "{}", ran.err);
+    }
+}
+
+/// Rows are printed as they come: an answer may be larger than the memory, and ends when its reader goes away.
+#[test]
+fn fault_09_an_answer_of_any_length_is_printed_as_it_comes() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("lab.sqlite");
+    drop(Store::open_or_create(&file).unwrap());
     let sql = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 4000000)
-               SELECT printf('%0200d', i) FROM n";
-    let mut command = std::process::Command::new("prlimit");
-    command.args(["--as=600000000", "--core=0", env!("CARGO_BIN_EXE_hocket"), "lab", "query"]);
-    let Ok(output) = command.args(["--csv", "--records"]).arg(&file).arg(sql).output() else {
-        println!(
-            "SKIPPED fault_09_memory_that_runs_out_is_one_line_and_exit_code_3: there is no prlimit"
-        );
-        return;
-    };
-    let ran = Ran::from(output);
-    assert_eq!(ran.code, Some(3), "{}", ran.err);
-    assert!(ran.err.contains("out of memory") && ran.err.lines().count() == 1, "{}", ran.err);
+               SELECT i, printf('%0200d', i) AS text FROM n";
+    for (form, lines) in [("", "3001"), ("--csv", "3001"), ("--json", "12001")] {
+        let ran = through_shell(&format!(
+            "ulimit -v 600000; \"$HOCKET\" lab query {form} --records '{}' \"{sql}\" | head -n {lines} | wc -l; \
+             echo ${{PIPESTATUS[0]}}",
+            file.display()
+        ));
+        let said: Vec<&str> = ran.out.split_whitespace().collect();
+        assert_eq!(said, [lines, "0"], "{form}: {}", ran.err);
+        assert!(ran.err.is_empty(), "{form}: {}", ran.err);
+    }
 }
 
 /// The colours of help are the program's own.
