@@ -59,7 +59,7 @@ pub(crate) use meta::fresh_uuid;
 pub use meta::{head, host_digest, tail};
 pub use plot::{Axis, Bar, Dumbbell, Estimate, Mark, Plot, Rank, Series, Span};
 pub use results::{ContrastResult, ExperimentRun, Results, Row, Standing};
-pub use run::{Budget, Event, Plan, RunError, run};
+pub use run::{Budget, Event, Plan, RunError, enough_for_verdicts, run};
 pub use start::Launcher;
 pub use unpaired::{
     ExperimentPair, FigurePair, experiments_in_both, floor_of_both, incomparable, unpaired,

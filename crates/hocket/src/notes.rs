@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use hocket_lab::bench::BenchPlan;
 use hocket_lab::numbers::counted;
+use hocket_lab::stats::MIN_ROUNDS;
 use hocket_plan::session::Session;
 
 use crate::cli::{BenchArgs, ScheduleArg, USUAL_STARTS, USUAL_TURN};
@@ -83,6 +84,17 @@ pub(crate) fn takes_left_out(file: &Path, session: &Session, what: &str) {
         "{}: {what} records nothing, so {takes} left out; use `hocket play` or `hocket render` to record",
         file.display()
     ));
+}
+
+/// Said before a run begins: it measures, and has too few rounds for a verdict.
+pub(crate) fn too_short(asked: Duration, enough: Duration) {
+    if asked < enough {
+        warn(format_args!(
+            "--time {asked:?}: this is too short to tell; about {:.0} s are enough for the {MIN_ROUNDS} rounds that a \
+             verdict of each experiment needs",
+            enough.as_secs_f64().ceil()
+        ));
+    }
 }
 
 /// Every experiment measures at least one round, however short the time is.

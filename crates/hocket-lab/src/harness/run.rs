@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use super::child::{Message, Spec};
 use super::layout::Layout;
 use super::start::{self, Ending, Launcher};
-use super::{Design, Experiment, ExperimentRun, Host, Limits, Results, Row, Size, ledger};
-use crate::stats::Rng;
+use super::{Design, Experiment, ExperimentRun, Host, Limits, Results, Rounds, Row, Size, ledger};
+use crate::stats::{MIN_ROUNDS, Rng};
 use crate::store::{RunWriter, StoreError};
 
 /// How much time there is.
@@ -100,6 +100,11 @@ pub fn run(
     Ok(())
 }
 
+/// The time that is enough for a verdict of each experiment of a quick run, more or less: with less, some have too few rounds.
+pub fn enough_for_verdicts(plan: &Plan, host: &Host) -> Duration {
+    Duration::from_secs_f64(Weights::of(plan, host).enough())
+}
+
 /// How long an experiment takes, in seconds, more or less; nothing where it is not measurable here.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Weight {
@@ -107,6 +112,17 @@ struct Weight {
     round: f64,
     /// The least: its start, and in one process start the rounds that warm up and the one that counts.
     least: f64,
+    /// Its start, and in all process starts the rounds that warm up and as many as a verdict needs.
+    verdict: f64,
+}
+
+impl Weight {
+    /// Of an average share among `all`: half, and what its round takes of the other halves; at most two.
+    fn share_of(&self, all: &[Weight]) -> f64 {
+        let rounds: f64 = all.iter().map(|weight| weight.round).sum();
+        let part = if rounds > 0.0 { self.round / rounds } else { 0.0 };
+        (0.5 + 0.5 * part * all.len() as f64).min(2.0)
+    }
 }
 
 /// Those of a run.
@@ -117,18 +133,27 @@ impl Weights {
         let weight = |experiment: &&'static dyn Experiment| {
             let Ok(design) = experiment.design(host, plan.size) else { return Weight::default() };
             let round = design.turns() as f64 * experiment.turn_ms() / 1e3;
-            let rounds = f64::from(design.rounds.warm_up + 1);
-            Weight { round, least: experiment.start_ms() / 1e3 + rounds * round }
+            let Rounds { processes, warm_up, .. } = design.rounds;
+            let processes = processes.max(1);
+            let start = experiment.start_ms() / 1e3;
+            let with = |rounds: u32| start + f64::from(rounds) * round;
+            let counted = (MIN_ROUNDS as u32).div_ceil(processes);
+            let verdict = with(processes * (warm_up + counted));
+            Weight { round, least: with(warm_up + 1), verdict }
         };
         Weights(plan.experiments.iter().map(weight).collect())
     }
 
-    /// Of an average share: half, and what its round takes of the other halves; at most two.
+    /// Of an average share of those that are not measured yet.
     fn shares(&self, index: usize) -> f64 {
-        let rest = &self.0[index..];
-        let all: f64 = rest.iter().map(|weight| weight.round).sum();
-        let part = if all > 0.0 { self.0[index].round / all } else { 0.0 };
-        (0.5 + 0.5 * part * rest.len() as f64).min(2.0)
+        self.0[index].share_of(&self.0[index..])
+    }
+
+    /// For how long those that can be measured have to run until each has the rounds that a verdict needs.
+    fn enough(&self) -> f64 {
+        let measured: Vec<Weight> = self.0.iter().copied().filter(|it| it.round > 0.0).collect();
+        let average = |weight: &Weight| weight.verdict / weight.share_of(&measured);
+        measured.iter().map(average).fold(0.0, f64::max) * measured.len() as f64
     }
 
     /// What those behind it need at least.
@@ -396,7 +421,31 @@ mod tests {
     }
 
     fn weighing(of: &[(f64, f64)]) -> Weights {
-        Weights(of.iter().map(|(round, least)| Weight { round: *round, least: *least }).collect())
+        let weight = |(round, least): &(f64, f64)| Weight {
+            round: *round,
+            least: *least,
+            verdict: *round * 10.0,
+        };
+        Weights(of.iter().map(weight).collect())
+    }
+
+    #[test]
+    fn enough_time_gives_every_share_the_rounds_of_a_verdict() {
+        for rounds in [&[1.0, 1.0][..], &[0.1, 3.0, 0.5, 0.4], &[2.0], &[0.2, 0.0, 9.0]] {
+            let weights = weighing(&rounds.iter().map(|round| (*round, 0.0)).collect::<Vec<_>>());
+            let enough = weights.enough();
+            let measured: Vec<Weight> =
+                weights.0.iter().copied().filter(|it| it.round > 0.0).collect();
+            let given =
+                |weight: &Weight| enough / measured.len() as f64 * weight.share_of(&measured);
+            assert!(
+                measured.iter().all(|weight| given(weight) >= weight.verdict * 0.999),
+                "{rounds:?}"
+            );
+            let needed: f64 = measured.iter().map(|weight| weight.verdict).sum();
+            assert!(enough >= needed * 0.999 && enough <= 4.0 * needed, "{rounds:?}: {enough}");
+        }
+        assert_eq!(weighing(&[]).enough(), 0.0);
     }
 
     #[test]

@@ -187,6 +187,9 @@ pub(super) fn measure(
     job: Option<Value>,
 ) -> Result<i64, Failure> {
     let host = Host::discover().map_err(Failure::not_possible)?;
+    if let (Size::Quick, Budget::All(time)) = (plan.size, plan.budget) {
+        crate::notes::too_short(time, harness::enough_for_verdicts(plan, &host));
+    }
     let head = head(plan, &host, job)?;
     let mut keep = store.begin_run(&head).map_err(failure)?;
     let number = keep.number();
