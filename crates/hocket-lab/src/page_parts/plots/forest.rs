@@ -8,7 +8,7 @@ use super::rows::{RowOf, Track, draw};
 use super::scale::Scale;
 use super::{Drawn, Key, Room, Table, values_of};
 use crate::harness::Estimate;
-use crate::numbers::{change, digits, percent};
+use crate::numbers::{change, estimated_change, percent};
 
 /// One ratio of interest.
 pub(crate) struct Ratio {
@@ -119,25 +119,43 @@ fn mark(ratio: &Ratio, track: &Track<'_>) -> Markup {
 }
 
 fn words(ratio: &Ratio) -> String {
-    let range = ratio.ratio.low.zip(ratio.ratio.high);
-    let range =
-        range.map_or(String::new(), |(low, high)| format!(" [{}, {}]", digits(low), digits(high)));
     let verdict = ratio.firm.unless_shown().map_or(String::new(), |words| format!(": {words}"));
-    format!("{}: {}{range} times{verdict}", ratio.label, digits(ratio.ratio.value))
+    format!("{}: {}{verdict}", ratio.label, estimated_change(&ratio.ratio))
 }
 
+/// Changes in per cent, as the smallest difference and all other lists have them.
 fn table(ratios: &[Ratio]) -> Table {
     let row = |ratio: &Ratio| {
-        let end = |end: Option<f64>| digits(end.unwrap_or(f64::NAN));
+        let end = |end: Option<f64>| change(end.unwrap_or(f64::NAN));
         let floor = ratio.floor.map_or("–".into(), percent);
         vec![
             ratio.label.clone(),
-            digits(ratio.ratio.value),
+            change(ratio.ratio.value),
             end(ratio.ratio.low),
             end(ratio.ratio.high),
             floor,
         ]
     };
-    let heads = ["", "ratio", "95 % from", "to", "smallest difference that can be shown"];
+    let heads = ["", "change", "95 % from", "to", "smallest difference that can be shown"];
     Table::new(heads, ratios.iter().map(row).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_changes_has_them_all_in_per_cent() {
+        let ratio = Ratio {
+            label: "steal".into(),
+            name: "steal".into(),
+            group: String::new(),
+            ratio: Estimate { value: 1.5, low: Some(1.25), high: Some(2.0) },
+            floor: Some(0.02),
+            firm: Firm::Shown,
+        };
+        assert_eq!(words(&ratio), "steal: +50.0 % [+25.0, +100]");
+        let rows = table(&[ratio]).rows;
+        assert_eq!(rows, [["steal", "+50.0 %", "+25.0 %", "+100 %", "2.0 %"]]);
+    }
 }
