@@ -287,6 +287,57 @@ impl Tree {
     }
 }
 
+/// The regular files of a folder whose names match the last part of the path, which may have one star.
+fn matching(path: &Path) -> Vec<String> {
+    let pattern = path.file_name().unwrap().to_str().unwrap();
+    let fits = |name: &str| match pattern.split_once('*') {
+        None => name == pattern,
+        Some((begin, end)) => {
+            !name.starts_with('.') && name.starts_with(begin) && name.ends_with(end)
+        }
+    };
+    let entries = std::fs::read_dir(path.parent().unwrap()).into_iter().flatten();
+    let names = entries.map(Result::unwrap).filter(|entry| entry.path().is_file());
+    names.map(|entry| entry.file_name().into_string().unwrap()).filter(|name| fits(name)).collect()
+}
+
+/// The Debian package without cargo-deb: every file that the manifest names is there once `make deb` has made its own, and the
+/// examples in it are those of `make install`.
+#[test]
+fn what_the_package_names_is_there_and_has_every_example() {
+    let tree = Tree::new();
+    let staged = tree.run("stage");
+    assert_eq!(staged.code, Some(0), "{}", staged.err);
+    let manifest: toml::Table = text(&root().join("crates/hocket/Cargo.toml")).parse().unwrap();
+    let mut held: Vec<String> = Vec::new();
+    for asset in manifest["package"]["metadata"]["deb"]["assets"].as_array().unwrap() {
+        let [from, to] = [0, 1].map(|at| asset[at].as_str().unwrap());
+        let from = from.strip_prefix("../../").expect("a path from the crate's folder");
+        let path = match from.strip_prefix("target/package/") {
+            Some(made) => tree.at("root").join(made),
+            None => root().join(from),
+        };
+        let found = matching(&path);
+        assert!(!found.is_empty(), "{from} names no file");
+        let into_folder = |name: String| match to.ends_with('/') {
+            true => format!("{to}{name}"),
+            false => to.to_owned(),
+        };
+        held.extend(found.into_iter().map(into_folder));
+    }
+    std::fs::remove_dir_all(tree.at("root")).unwrap();
+    tree.done("install");
+    let examples = |all: &[String], folder: &str| {
+        let names = all.iter().filter_map(|name| name.strip_prefix(folder)).map(str::to_owned);
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
+    };
+    let installed = examples(&self::tree(&tree.at("root")), "opt/share/hocket/sessions/");
+    assert_eq!(examples(&held, "usr/share/hocket/sessions/"), installed);
+    assert!(installed.len() > 20, "{installed:?}");
+}
+
 /// Adds a line, as a user does who edits a session.
 fn edit(path: &Path, line: &str) -> String {
     let text = std::fs::read_to_string(path).unwrap() + line;
