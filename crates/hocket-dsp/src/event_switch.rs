@@ -71,13 +71,11 @@ impl EventSwitch {
     pub fn finish(&mut self, received: Option<&EventBuffer>, out: &mut EventsOut<'_>) {
         let frames = out.frames() as u32;
         match received {
-            Some(received) if self.latency == 0 => {
-                if self.passes {
-                    received.block(frames).iter().for_each(|event| pass(event, received, out));
-                }
+            Some(received) if self.latency > 0 => self.wait(received, frames),
+            Some(received) if self.passes => {
+                received.block(frames).iter().for_each(|event| pass(event, received, out));
             }
-            Some(received) => self.wait(received, frames),
-            None => {}
+            _ => {}
         }
         if self.latency > 0 {
             if self.passes {
