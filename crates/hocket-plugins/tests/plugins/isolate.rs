@@ -571,8 +571,11 @@ fn in_real_time_a_plug_in_that_hangs_comes_back() {
     assert!(told[0].ends_with("gave no answer for 5 s; started again (1 of 3)"), "{told:?}");
 }
 
+/// Events at frames.
+type Timed = Vec<(u32, EventKind)>;
+
 /// Notes of a sender, and what it makes of them alone: each an octave higher, and a controller in front of its start.
-fn octaves() -> (Vec<(u32, EventKind)>, Vec<(u32, EventKind)>) {
+fn octaves() -> (Timed, Timed) {
     let note = |on: bool, key: i8| match on {
         true => EventKind::Note(Note::on(-1, 1, key, 0.5)),
         false => EventKind::Note(Note::off(-1, 1, key, 0.0)),
