@@ -40,6 +40,45 @@ fn of_corpus(name: &str) -> Vec<u8> {
     std::fs::read(root().join("fuzz/corpus/audio").join(name)).unwrap()
 }
 
+/// Ogg Vorbis, mono at 22.05 kHz: the pages of a file of a second, so many times. Nothing before its end says how long it is.
+fn vorbis(seconds: u64) -> Vec<u8> {
+    let short = of_corpus("vorbis-q2-22k05-mono.ogg");
+    let (mut pages, mut rest) = (Vec::new(), &short[..]);
+    while !rest.is_empty() {
+        let lengths = &rest[27..27 + usize::from(rest[26])];
+        let sound: usize = lengths.iter().map(|length| usize::from(*length)).sum();
+        let (page, behind) = rest.split_at(27 + lengths.len() + sound);
+        pages.push(page.to_vec());
+        rest = behind;
+    }
+    let ends_at = |page: &[u8]| u64::from_le_bytes(page[6..14].try_into().unwrap());
+    let heads = pages.iter().filter(|page| ends_at(&page[..]) == 0).cloned();
+    let mut all: Vec<Vec<u8>> = heads.collect();
+    for second in 0..seconds {
+        for page in pages.iter().filter(|page| ends_at(&page[..]) > 0) {
+            let mut page = page.clone();
+            let end = ends_at(&page[..]) + second * 22_050;
+            page[6..14].copy_from_slice(&end.to_le_bytes());
+            all.push(page);
+        }
+    }
+    for (number, page) in (0u32..).zip(&mut all) {
+        // Only the first page begins a stream, and none ends it.
+        page[5] &= 2;
+        page[18..22].copy_from_slice(&number.to_le_bytes());
+        page[22..26].fill(0);
+        let sum = checksum(page);
+        page[22..26].copy_from_slice(&sum.to_le_bytes());
+    }
+    all.concat()
+}
+
+/// As Ogg has it.
+fn checksum(page: &[u8]) -> u32 {
+    let shifted = |sum: u32, _| if sum >> 31 == 1 { (sum << 1) ^ 0x04c1_1db7 } else { sum << 1 };
+    page.iter().fold(0, |sum, byte| (0..8).fold(sum ^ (u32::from(*byte) << 24), shifted))
+}
+
 /// A stereo file of noise, 15 s long.
 fn noise(path: &Path, rate_hz: u32, samples: WavFormat) {
     let frames = 15 * rate_hz;
@@ -91,12 +130,14 @@ fn what_plays_from_a_temporary_file_has_the_bits_of_memory() {
     std::fs::write(at("b.wav"), adpcm(44_100, 1_400, 7)).unwrap();
     noise(&at("c.flac"), 48_000, WavFormat::Pcm24);
     noise(&at("d.wav"), 44_100, WavFormat::Float32);
+    std::fs::write(at("e.ogg"), vorbis(120)).unwrap();
     // At their own rates, at another one, and at one with which they have hardly a common divisor.
-    let cases: [(&str, &[u32], &[&str]); 4] = [
+    let cases: [(&str, &[u32], &[&str]); 5] = [
         ("a.mp3", &[22_050, 48_000, 44_101], &[]),
         ("b.wav", &[44_100, 48_000, 47_111], &[]),
         ("c.flac", &[48_000, 44_101], &["--strict"]),
         ("d.wav", &[48_000, 47_111], &[]),
+        ("e.ogg", &[22_050, 48_000], &[]),
     ];
     for (name, rates, more) in cases {
         for rate_hz in rates {
@@ -116,6 +157,27 @@ fn what_plays_from_a_temporary_file_has_the_bits_of_memory() {
             );
             assert!(found == expected, "{name} at {rate_hz} Hz");
         }
+    }
+}
+
+#[test]
+fn damage_is_told_in_the_same_words_as_in_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let session = session(folder.path(), 48_000, &["{ file = \"a.mp3\" }".into()]);
+    let warnings = |more: &[&str]| -> Vec<String> {
+        let said = render(&session, &at("out.wav"), more).err;
+        said.lines().filter(|line| line.contains("warning: ")).map(str::to_owned).collect()
+    };
+    let refused = at("refused.wav");
+    // Of 1000 frames: the file ends early, or goes on behind its end.
+    for (announced, word) in [(1500, "ends early"), (600, "behind the announced end")] {
+        crate::long_files::write_mp3(&at("a.mp3"), 1000, announced);
+        let in_memory = warnings(&["--disk-buffer", "0"]);
+        assert!(in_memory.len() == 1 && in_memory[0].contains(word), "{in_memory:?}");
+        assert_eq!(warnings(&[]), in_memory);
+        let strict = ["render", text(&session), "-o", text(&refused), "--strict"];
+        check_refused(&strict, 2, &["session.toml:6:", "a.mp3", word]);
     }
 }
 
