@@ -26,6 +26,9 @@ pub use name::rename_new;
 pub use output::{
     DeadPart, LONGEST_NAME, OutputFile, dead_parts_in, remove_dead_parts, write_text,
 };
-pub use read::{ReadError, is_standard_input, read_bytes, read_text};
+pub use read::{
+    Known, ReadError, closed_descriptor, is_standard_input, read_bytes, read_text, read_text_like,
+    why_unread,
+};
 pub use scratch::{ScratchFolder, remove_dead_folders};
 pub use standard_output::{StandardOutput, is_standard_output};

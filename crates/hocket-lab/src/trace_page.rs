@@ -10,7 +10,7 @@ use hocket_trace::run::{Kept, RunBlock, RunTrace};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::foreign::plain;
-use crate::numbers::{block_time, count, us};
+use crate::numbers::{block_time, count, counted, us};
 use crate::page_parts::{PLAIN_STYLE, choice, head, script_source};
 
 /// What this page needs besides.
@@ -149,11 +149,15 @@ fn setting(run: &RunTrace) -> String {
     format!("{} · deadline {}", run.frames(), block_time(run.about.period_ns as f64))
 }
 
+fn blocks(n: u64) -> String {
+    counted(n as usize, "block")
+}
+
 /// What stands in its file, where it was played and how.
 fn played(run: &RunTrace) -> String {
     let about = &run.about;
     let interrupted = if run.interrupted { ", interrupted" } else { "" };
-    let blocks = format!("{} blocks played{interrupted}", count(run.played));
+    let blocks = format!("{} played{interrupted}", blocks(run.played));
     // The cycles of an audio server have no other name than that of their file.
     let file = if about.file == about.session { "" } else { &about.file };
     let known = [file, &about.machine, &about.policy, &blocks].map(plain);
@@ -164,8 +168,9 @@ fn verdict(shown: &Shown) -> Markup {
     let Shown { run, late, is_alone, .. } = shown;
     let class = if run.misses.total() > 0 { "verdict misses" } else { "verdict holds" };
     let misses = match run.misses.total() {
-        0 => format!("All {} blocks were in time.", count(run.played)),
-        _ => format!("Misses in {} blocks: {}.", count(run.played), run.misses),
+        0 if run.played == 1 => "The one block was in time.".into(),
+        0 => format!("All {} were in time.", blocks(run.played)),
+        _ => format!("Misses in {}: {}.", blocks(run.played), run.misses),
     };
     let worst = run.worst().filter(|_| late.is_empty());
     html! {
@@ -191,12 +196,12 @@ fn kept(run: &RunTrace) -> String {
             "those that were late and their neighbours, or the worst one if none was late"
         }
     };
-    let mut text = format!("Kept: {} blocks, {which}.", count(run.blocks.len() as u64));
+    let mut text = format!("Kept: {}, {which}.", blocks(run.blocks.len() as u64));
     if run.lost_blocks > 0 {
         text += &format!(" There was no room for {} others.", count(run.lost_blocks));
     }
     if run.lost_spans > 0 {
-        text += &format!(" There was no room for {} spans.", count(run.lost_spans));
+        text += &format!(" There was no room for {}.", counted(run.lost_spans as usize, "span"));
     }
     text
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hocket_files::{ReadError, is_standard_input, read_text};
+use hocket_files::{ReadError, closed_descriptor, is_standard_input, read_text};
 
 use crate::Span;
 use crate::error::{Place, SessionError};
@@ -67,6 +67,12 @@ impl Source {
             return Err(whole(
                 "this is a directory".into(),
                 &format!("name a {name} (.toml) in it"),
+            ));
+        }
+        if let Some(number) = closed_descriptor(path) {
+            return Err(whole(
+                format!("file descriptor {number} is not open"),
+                &format!("open it in the shell, as in `{number}< FILE`"),
             ));
         }
         let bytes = read_text(path, MAX_BYTES).map_err(|error| match error {

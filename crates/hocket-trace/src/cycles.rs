@@ -21,7 +21,8 @@ mod pipewire;
 use std::io::BufRead;
 
 use crate::run::{About, Kept, RunBlock, RunLane, RunTrace, Thread};
-use crate::sched_text::{Lines, ReadError};
+use crate::sched_text::{FIRST_LINES, Lines, ReadError};
+use crate::words::{counted, times};
 use crate::{Doing, Misses, Span};
 
 /// Spans that are kept.
@@ -89,10 +90,12 @@ pub struct Named {
 ///
 /// Times of JSON are those of the system's monotonic clock. The others have none, so the first cycle begins at 0.
 ///
+/// A file without a cycle in its first 10,000 lines is not read on, and 16 GiB are read at most.
+///
 /// Cost: linear in the text; bounded memory.
 ///
 /// # Errors
-/// [`ReadError`]: it cannot be read, or no line is a cycle.
+/// [`ReadError`]: it cannot be read, it is too long, or no line is a cycle.
 pub fn read(
     text: impl BufRead,
     profiler: Profiler,
@@ -117,6 +120,9 @@ pub fn read(
         };
         if read.is_none() {
             cycles.leave_out(line.number);
+        }
+        if line.number >= FIRST_LINES && cycles.played == 0 {
+            break;
         }
     }
     json.end(&mut cycles);
@@ -328,17 +334,16 @@ impl Cycles {
         }
         if self.unfinished > 0 {
             limits.push(format!(
-                "{} times a client had not finished when the profiler looked; it has no span then",
-                self.unfinished
+                "{} a client had not finished when the profiler looked; it has no span then",
+                times(self.unfinished)
             ));
         }
         if self.without_lane > 0 {
             limits.push(format!("clients beyond {MOST_CLIENTS} have no lane"));
         }
         if let Some((count, first)) = self.left_out {
-            limits.push(format!(
-                "{count} lines are left out, because they are no cycle; the first is line {first}"
-            ));
+            let lines = counted(count, "line");
+            limits.push(format!("{lines} left out that are no cycle; the first is line {first}"));
         }
         limits
     }

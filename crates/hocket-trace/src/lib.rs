@@ -16,6 +16,7 @@ pub mod run;
 pub mod sched_text;
 pub mod switches;
 pub mod system;
+mod words;
 #[cfg(feature = "write")]
 pub mod write;
 

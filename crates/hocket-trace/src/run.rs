@@ -450,7 +450,7 @@ pub(crate) mod tests {
             cause: Cause::SeatTaken,
             share_ns: 50_000,
             subject: "preview".into(),
-            text: "block 8 came 50 us too late: preview ran for 90 us on the seat of worker 1"
+            text: "block 8 came 50 µs too late: preview ran for 90 µs on the seat of worker 1"
                 .into(),
             others: Vec::new(),
         }
@@ -496,7 +496,7 @@ pub(crate) mod tests {
     #[test]
     fn the_cost_is_that_of_the_spans_in_the_time_of_the_threads() {
         let mut run = run();
-        // 18 spans of 20 ns. Leaders: 890, 1040 and 790 us; workers: 880, 1030 and 780 us, less a nanosecond each.
+        // 18 spans of 20 ns. Leaders: 890, 1040 and 790 µs; workers: 880, 1030 and 780 µs, less a nanosecond each.
         let time_ns = (890_000 + 1_040_000 + 790_000 + 879_999 + 1_029_999 + 779_999) as f64;
         assert!((run.cost_share() - 360.0 / time_ns).abs() < 1e-9);
         run.blocks.clear();

@@ -37,6 +37,9 @@ const LONGEST_NS: i64 = 7 * 24 * 3600 * 1_000_000_000;
 const LONGEST_LINE: usize = 4096;
 /// Lines between two questions whether to stop.
 const STOP_EVERY: u64 = 4096;
+/// Lines within which a trace has an event of some kind, with its CPU and its time. In front of it there are a header, which
+/// has a line or two for each CPU, and at most a call chain of an event that cannot be read.
+pub(crate) const FIRST_LINES: u64 = 10_000;
 
 /// Which threads of a text make up the program.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -62,10 +65,13 @@ impl Choice {
 ///
 /// Times are those of the text, in nanoseconds. Events that are earlier than the one before are left out.
 ///
+/// A text without an event among its first 10,000 lines is not read on. 16 GiB of a text are read at most, and a line of it may
+/// have 64 MiB, of which the first 4096 bytes count.
+///
 /// Cost: linear in the text; bounded memory.
 ///
 /// # Errors
-/// [`ReadError`]: it is no such text, it cannot be read, or it has none of the chosen threads.
+/// [`ReadError`]: it is no such text, it is too long, it cannot be read, or it has none of the chosen threads.
 pub fn read(
     mut text: impl BufRead,
     about: AboutSystem,
@@ -85,6 +91,9 @@ pub fn read(
         let text = String::from_utf8_lossy(line.bytes);
         let parsed = if line.is_cut { Parsed::Bad(Bad::Long) } else { event::parse(&text) };
         reading.add(line.number, parsed);
+        if line.number >= FIRST_LINES && !reading.has_begun {
+            return Err(reading.notes.no_beginning(line.number));
+        }
     }
     reading.finish(lines.number(), ended)
 }
@@ -98,6 +107,8 @@ struct Reading<'a> {
     first_ns: i64,
     last_ns: i64,
     cpus: HashMap<u32, OnCpu>,
+    /// Whether there was an event of any kind.
+    has_begun: bool,
     /// The waker of `sched_wakeup` may be another one than that of `sched_waking`, which is right.
     has_waking: bool,
     notes: Notes,
@@ -120,14 +131,16 @@ impl<'a> Reading<'a> {
             first_ns: 0,
             last_ns: 0,
             cpus: HashMap::new(),
+            has_begun: false,
             has_waking: false,
             notes: Notes::default(),
         }
     }
 
     fn add(&mut self, number: u64, parsed: Parsed<'_>) {
+        self.has_begun |= !matches!(parsed, Parsed::Text | Parsed::Bad(_));
         match parsed {
-            Parsed::Other => {}
+            Parsed::Other | Parsed::Text => {}
             Parsed::Bad(why) => self.notes.bad(why, number),
             Parsed::Lost { cpu, events } => {
                 // Of a CPU that had no event before, nothing is known anyway.

@@ -1,6 +1,6 @@
 //! Constructed evidence for every cause, mixtures of them, and nonsense.
 //!
-//! Two workers, a period of 1000 us. The block as planned:
+//! Two workers, a period of 1000 µs. The block as planned:
 //!
 //! ```text
 //! worker 0   . [drums 20..300] wait              [master 620..900]

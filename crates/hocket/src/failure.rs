@@ -1,6 +1,8 @@
 //! How a command ends.
 
+use std::error::Error;
 use std::fmt;
+use std::io;
 
 /// Exit codes that scripts can use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +40,7 @@ impl Exit {
 pub struct Failure {
     /// The exit code.
     pub exit: Exit,
-    /// For people.
+    /// For people; empty: there is nothing to say.
     pub message: String,
 }
 
@@ -57,6 +59,14 @@ impl Failure {
     pub fn not_possible(message: impl fmt::Display) -> Failure {
         Failure { exit: Exit::NotPossible, message: message.to_string() }
     }
+
+    /// An output is not written: exit code 3. Where its reader went away (`| head`), nobody is told: who ends a reader knows it.
+    pub fn not_written(error: impl Error + 'static) -> Failure {
+        match is_broken_pipe(&error) {
+            true => Failure { exit: Exit::NotPossible, message: String::new() },
+            false => Failure::not_possible(error),
+        }
+    }
 }
 
 impl fmt::Display for Failure {
@@ -65,4 +75,30 @@ impl fmt::Display for Failure {
     }
 }
 
-impl std::error::Error for Failure {}
+impl Error for Failure {}
+
+/// Whether the system said that nobody reads what was written.
+fn is_broken_pipe(error: &(dyn Error + 'static)) -> bool {
+    let said = error.downcast_ref::<io::Error>();
+    said.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+        || error.source().is_some_and(is_broken_pipe)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use hocket_media::WriteError;
+
+    use super::*;
+
+    #[test]
+    fn a_reader_that_went_away_is_no_message() {
+        let of =
+            |kind: io::ErrorKind| Failure::not_written(WriteError::io(Path::new("-"), kind.into()));
+        let gone = of(io::ErrorKind::BrokenPipe);
+        assert_eq!((gone.exit, gone.message.as_str()), (Exit::NotPossible, ""));
+        let full = of(io::ErrorKind::StorageFull);
+        assert!(full.exit == Exit::NotPossible && full.message.contains("the disk is full"));
+    }
+}

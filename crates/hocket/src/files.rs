@@ -9,8 +9,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
 use hocket_files::{
-    LONGEST_NAME, StandardOutput, expect_anything, expect_present, is_standard_input,
-    is_standard_output, remove_dead_parts, target_of,
+    LONGEST_NAME, StandardOutput, closed_descriptor, expect_anything, expect_present,
+    is_standard_input, is_standard_output, remove_dead_parts, target_of,
 };
 use hocket_lab::store::shared_on;
 
@@ -419,6 +419,12 @@ fn check_writable_below(path: &Path) -> Result<(), Failure> {
 
 /// Where the file itself is or will be: a part of it is written there, not beside a link.
 fn checked_target(path: &Path) -> Result<PathBuf, Failure> {
+    if let Some(number) = closed_descriptor(path) {
+        return Err(Failure::not_possible(format!(
+            "{}: cannot be written: file descriptor {number} is not open; open it in the shell, as in `{number}> FILE`",
+            path.display()
+        )));
+    }
     target_of(path).map_err(|error| {
         let path = path.display();
         Failure::not_possible(format!("{path}: cannot be written: {error}; name another file"))

@@ -1,6 +1,7 @@
 //! Events and automation values that found no room in a block: where, how many, and what to do.
 
 use hocket_engine::{Engine, LostEvents, ThinnedOut};
+use hocket_lab::numbers::counted;
 use serde_json::{Value, json};
 
 /// What found no room in a run.
@@ -21,8 +22,9 @@ impl NoRoom {
     pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
         let events = self.events.iter().map(|LostEvents { node, events }| {
             format!(
-                "{node} lost {events} events, because a block has no room for more; use a smaller --frames, or fewer notes at \
-                 a time (notes that end are never lost)"
+                "{node} lost {}, because a block has no room for more; use a smaller --frames, or fewer notes at \
+                 a time (notes that end are never lost)",
+                counted(*events as usize, "event")
             )
         });
         let values = self.values.iter().map(|ThinnedOut { node, values }| {

@@ -19,7 +19,9 @@ static MEMORY: EndWithoutMemory = EndWithoutMemory {
 fn main() -> ExitCode {
     let exit = match cli::parse() {
         Ok(arguments) => cli::run(arguments).unwrap_or_else(|failure| {
-            tell(&failure);
+            if !failure.message.is_empty() {
+                tell(&failure);
+            }
             failure.exit
         }),
         Err(error) => refused(&error),

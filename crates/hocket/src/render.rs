@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use hocket_engine::{Engine, Policy, Protection, Seating, Settings, offline, session_end_frames};
 use hocket_files::is_standard_output;
+use hocket_lab::numbers::counted;
 use hocket_media::{AudioWriter, FileFormat, LevelMeter, WriteError};
 use hocket_plan::Session;
 
@@ -132,7 +133,7 @@ fn render(args: &RenderArgs, prepared: Prepared, stop: &AtomicBool) -> Result<bo
         // What is wrong is said with --quiet, too.
         if take.is_whole() { note(take.line()) } else { tell(take.line()) }
     }
-    let done = done.map_err(Failure::not_possible)?;
+    let done = done.map_err(Failure::not_written)?;
     let Some(Finished { files, busy, waited }) = done.finished else { return Ok(false) };
     let in_blocks = done.in_blocks;
     let completed = normalize::complete(files, args.normalize, region.frames(), stop)?;
@@ -179,10 +180,7 @@ fn tell_policy(engine: &Engine, protection: &Protection) {
 
 /// How fast it was: against real time, from the start of the command to the whole file.
 fn summary(engine: &Engine, length_s: f64, parts: &Parts) -> String {
-    let workers = match engine.schedule().workers() {
-        1 => "1 worker".into(),
-        workers => format!("{workers} workers"),
-    };
+    let workers = counted(engine.schedule().workers(), "worker");
     let factor = length_s / parts.total().as_secs_f64().max(1e-9);
     format!("{length_s:.3} s of audio, {workers}, {factor:.1} times real time ({})", parts.text())
 }
@@ -200,8 +198,8 @@ fn tell_levels(args: &RenderArgs, gain_db: Option<f64>, paths: &[&Path], files: 
     let clipped: u64 = files.iter().map(|file| file.written.clipped).sum();
     if clipped > 0 {
         tell(format_args!(
-            "warning: {clipped} samples were over full scale and are clipped; lower the master's gain_db, or use --format \
-             32f"
+            "warning: clipped at full scale: {}; lower the master's gain_db, or use --format 32f",
+            counted(clipped as usize, "sample")
         ));
     }
 }

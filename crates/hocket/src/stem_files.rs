@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use hocket_files::target_of;
 use hocket_lab::foreign::is_hidden;
+use hocket_lab::numbers::counted;
 use hocket_media::FileFormat;
 
 use crate::failure::Failure;
@@ -61,12 +63,14 @@ impl StemFiles {
         let Some(folder) = self.folder.as_ref().filter(|folder| !folder.is_dir()) else {
             return Ok(NewFolder(None));
         };
-        let made = std::fs::create_dir(folder);
-        made.map_err(|error| {
+        // A link that leads nowhere names the folder that is made.
+        let made =
+            target_of(folder).and_then(|target| std::fs::create_dir(&target).map(|()| target));
+        let made = made.map_err(|error| {
             let folder = folder.display();
             Failure::not_possible(format!("--stems {folder}: the folder cannot be made: {error}"))
         })?;
-        Ok(NewFolder(Some(folder.clone())))
+        Ok(NewFolder(Some(made)))
     }
 
     /// The files.
@@ -76,9 +80,8 @@ impl StemFiles {
 
     /// For people, after they were written; `None` without any.
     pub fn line(&self) -> Option<String> {
-        let (folder, count) = (self.folder.as_ref()?.display(), self.paths.len());
-        let stems = if count == 1 { "1 stem".to_owned() } else { format!("{count} stems") };
-        Some(format!("wrote {stems} to {folder}"))
+        let stems = counted(self.paths.len(), "stem");
+        Some(format!("wrote {stems} to {}", self.folder.as_ref()?.display()))
     }
 }
 

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use hocket_disk::{Missing, Recorder, RecorderSettings, TakeReport, TakeWatch};
 use hocket_engine::{Engine, NodeKind, Prepared};
+use hocket_lab::numbers::counted;
 use hocket_media::{FileFormat, FlacEncoder, WavFormat, WavLayout};
 use hocket_plan::session::{
     EventsOf, InputId, Session, SongTime, StripId, TakeFrom, TakeSpec, Tap,
@@ -465,15 +466,18 @@ impl Ended {
                     PATIENCE.as_secs()
                 );
         };
-        let mut line = begin + &format!("{} frames", report.frames);
+        // A number of frames is one to copy.
+        let frames = if report.frames == 1 { "frame" } else { "frames" };
+        let mut line = begin + &format!("{} {frames}", report.frames);
         if let Some(events) = report.events {
-            line += &format!(", {} messages", events.written);
+            line += &format!(", {}", counted(events.written as usize, "message"));
             if events.left_out > 0 {
-                let left_out = events.left_out;
-                line += &format!(", {left_out} events left out, which MIDI files cannot hold");
+                let left_out = counted(events.left_out as usize, "event");
+                line += &format!(", {left_out} left out, which MIDI files cannot hold");
             }
             if events.lost > 0 {
-                line += &format!(", {} events lost because the disk was too slow", events.lost);
+                let lost = counted(events.lost as usize, "event");
+                line += &format!(", {lost} lost because the disk was too slow");
             }
         }
         if report.silent_frames > 0 {
@@ -487,10 +491,12 @@ impl Ended {
             line += &format!(", and {}", missing_text(report));
         }
         if report.clipped > 0 {
-            line += &format!(", {} samples clipped at full scale", report.clipped);
+            let clipped = counted(report.clipped as usize, "sample");
+            line += &format!(", {clipped} clipped at full scale");
         }
         if report.not_finite > 0 {
-            line += &format!(", {} samples were not finite and are silent", report.not_finite);
+            let silent = counted(report.not_finite as usize, "sample");
+            line += &format!(", {silent} silent, not finite before");
         }
         if let Some(error) = &report.error {
             line += &format!("; it ended early: {error}");

@@ -14,6 +14,7 @@ use hocket_engine::{
     Couples, Engine, FlightSettings, HandOver, Policy, Seating, Settings, Spans, flight,
 };
 use hocket_lab::disturb::{DisturbError, DisturbSpec, Disturbers};
+use hocket_lab::numbers::counted;
 use hocket_machine::Topology;
 use hocket_machine::pin::current_thread;
 use hocket_plan::SiblingPolicy;
@@ -264,10 +265,7 @@ impl Stage<'_> {
 
 /// `AMD EPYC, 2 CPUs`.
 fn machine(topology: &Topology) -> String {
-    let cpus = match topology.seats.len() {
-        1 => "1 CPU".to_owned(),
-        more => format!("{more} CPUs"),
-    };
+    let cpus = counted(topology.seats.len(), "CPU");
     let models = topology.packages.iter().filter_map(|package| package.model.as_deref());
     let model = models.map(str::trim).find(|model| !model.is_empty());
     model.map_or(cpus.clone(), |model| format!("{model}, {cpus}"))
@@ -282,16 +280,18 @@ fn summary(run: &RunTrace) -> String {
         file if file.is_empty() || file == about.session => String::new(),
         file => format!("{file}: "),
     };
+    let blocks = |n: u64| counted(n as usize, "block");
     let mut text = format!(
-        "{file}{}: {} blocks of {}, {}{interrupted}\n",
+        "{file}{}: {} of {}, {}{interrupted}\n",
         about.session,
-        run.played,
+        blocks(run.played),
         run.frames(),
         about.policy
     );
-    text += &format!("kept: {} blocks, {} spans\n", run.blocks.len(), run.spans());
+    let kept = [blocks(run.blocks.len() as u64), counted(run.spans(), "span")];
+    text += &format!("kept: {}\n", kept.join(", "));
     if run.lost_blocks > 0 {
-        text += &format!("not kept: {} blocks for which there was no room\n", run.lost_blocks);
+        text += &format!("not kept: {} for which there was no room\n", blocks(run.lost_blocks));
     }
     text += &format!("cost of the notes: {}\n", run.cost());
     text += &format!("misses: {}\n", run.misses);

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use hocket_lab::fleet::LabJob;
 use hocket_lab::harness::Results;
+use hocket_lab::numbers::counted;
 use hocket_lab::store::{RunRecord, Store};
 use hocket_lab::tune::{
     Conditions, EXPERIMENTS, Evidence, Profile, Recommended, Undecided, derive,
@@ -188,11 +189,7 @@ fn told(profile: &Profile, path: &Path) -> String {
             "\n{} frames: {}, {}, wait {}, policy {}\n",
             block.frames,
             block.schedule.name(),
-            if block.workers == 1 {
-                "1 worker".into()
-            } else {
-                format!("{} workers", block.workers)
-            },
+            counted(block.workers, "worker"),
             block.wait,
             block.policy.name()
         );
@@ -214,12 +211,12 @@ fn told(profile: &Profile, path: &Path) -> String {
 }
 
 fn basis(block: &Recommended) -> String {
-    let turns = block.turns;
+    let turns = counted(block.turns, "turn");
     match block.change_percent {
         Some([low, high]) => format!(
-            "  rests on {turns} turns of each way, against the serial walk {low:+.1} to {high:+.1} %\n"
+            "  rests on {turns} of each way, against the serial walk {low:+.1} to {high:+.1} %\n"
         ),
-        None => format!("  rests on {turns} turns\n"),
+        None => format!("  rests on {turns}\n"),
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use hocket_files::{OutputFile, read_text, write_text};
+use hocket_files::{Known, OutputFile, ReadError, read_text_like, why_unread, write_text};
 use serde::{Deserialize, Serialize};
 use serde_json::Serializer;
 use serde_json::error::Category;
@@ -14,6 +14,8 @@ use super::{BenchRecord, FORMAT, FORMAT_OF_ONE_START, Round, Variant};
 
 /// The largest record: 100 million blocks.
 const MAX_BYTES: u64 = 4 << 30;
+/// How every file of SQLite begins (sqlite.org/fileformat.html, 1.3).
+const SQLITE: &[u8] = b"SQLite format 3\0";
 
 /// Why a record could not be written or read. Each message names the file, the cause and a remedy.
 #[derive(Debug, thiserror::Error)]
@@ -25,15 +27,31 @@ pub enum RecordError {
         /// The file.
         path: PathBuf,
         /// What the system said.
+        #[source]
         cause: io::Error,
     },
     /// The file could not be read at all.
-    #[error("{}: cannot be read: {cause}; give a record that `hocket bench --record` wrote", path.display())]
+    #[error(
+        "{}: cannot be read: {}; give a record that `hocket bench --record` wrote",
+        path.display(),
+        why_unread(path, cause)
+    )]
     Read {
         /// The file.
         path: PathBuf,
         /// What the system said.
         cause: io::Error,
+    },
+    /// A record file of the lab, which has many runs.
+    #[error(
+        "{}: this is a record file of the lab (SQLite), not a record of `hocket bench`; `hocket lab report --records {} -o PAGE` \
+         writes the page of its last run, and `hocket report FOLDER` of the folder that it is in makes a site with all runs",
+        path.display(),
+        path.display()
+    )]
+    LabFile {
+        /// The file.
+        path: PathBuf,
     },
     /// The file ends in the middle.
     #[error(
@@ -121,15 +139,23 @@ impl BenchRecord {
             .map_err(|cause| RecordError::Write { path: path.to_path_buf(), cause })
     }
 
-    /// Reads a record and checks that it agrees with itself; `-` is standard input.
+    /// Reads a record and checks that it agrees with itself; `-` is standard input. A file that does not begin like a record
+    /// is read no further than its first 64 KiB.
     ///
     /// # Errors
     /// Any but [`RecordError::Write`].
     pub fn read(path: impl AsRef<Path>) -> Result<BenchRecord, RecordError> {
         let path = path.as_ref();
-        let text = read_text(path, MAX_BYTES)
-            .map_err(|cause| RecordError::Read { path: path.to_path_buf(), cause: cause.into() })?;
-        BenchRecord::parse(&text, path)
+        let unread =
+            |cause: ReadError| RecordError::Read { path: path.into(), cause: cause.into() };
+        match read_text_like(path, MAX_BYTES, begins_like_a_record).map_err(unread)? {
+            Known::Unlike(begin) if begin.starts_with(SQLITE) => {
+                Err(RecordError::LabFile { path: path.into() })
+            }
+            Known::Unlike(begin) if begin.contains(&0) => Err(unread(ReadError::Binary)),
+            // What is wrong stands in this part, so it is found again with its place.
+            Known::Whole(text) | Known::Unlike(text) => BenchRecord::parse(&text, path),
+        }
     }
 
     /// The same for a record that is in memory; `path` is for the messages.
@@ -200,6 +226,17 @@ struct Head {
     format: Option<String>,
 }
 
+/// Whether this may be the beginning of a record: all that is wrong with it is that it ends.
+fn begins_like_a_record(begin: &[u8]) -> bool {
+    // A number may be cut at any digit, which does not read as an end.
+    let in_a_number = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
+    let number = begin.iter().rev().take_while(|byte| in_a_number(byte)).count();
+    match serde_json::from_slice::<Head>(&begin[..begin.len() - number]) {
+        Ok(_) => true,
+        Err(cause) => cause.is_eof(),
+    }
+}
+
 fn refusal(path: &Path, cause: &serde_json::Error) -> RecordError {
     let (path, line, column) = (path.to_path_buf(), cause.line(), cause.column());
     match cause.classify() {
@@ -240,4 +277,29 @@ fn check_round(round: &Round) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Wherever the first part of a record ends, the rest is read, and what is none is refused by its first part.
+    #[test]
+    fn every_beginning_of_a_record_is_like_one() {
+        let text = "{\"format\": \"hocket-bench/2\", \"a\": [-1.5e-3, 12, \"tr\\u00e9 \u{e9}\", true, null], \"b\": {\"c\": \"d\"}}";
+        for end in 0..=text.len() {
+            assert!(begins_like_a_record(&text.as_bytes()[..end]), "{end}");
+        }
+        for other in [
+            "y\ny\n",
+            "{\n{\n",
+            "{\"a\": 1}\n{\"a\": 1}\n",
+            "SQLite format 3\0",
+            "\0",
+            "[1, 2",
+            "{\"format\": 5,",
+        ] {
+            assert!(!begins_like_a_record(other.as_bytes()), "{other}");
+        }
+    }
 }

@@ -498,11 +498,14 @@ fn other_session(baseline: &BenchRecord, now: &BenchRecord) -> Option<String> {
 
 fn of_session(record: &BenchRecord) -> Kind {
     let it = &record.session;
-    let size = format!(
-        "{} tracks, {} groups, {} returns, {} units, {} edges",
-        it.tracks, it.groups, it.returns, it.units, it.edges
-    );
-    vec![("the session's name", it.name.clone()), ("the session", size)]
+    let size = [
+        counted(it.tracks, "track"),
+        counted(it.groups, "group"),
+        counted(it.returns, "return"),
+        counted(it.units, "unit"),
+        counted(it.edges, "edge"),
+    ];
+    vec![("the session's name", it.name.clone()), ("the session", size.join(", "))]
 }
 
 /// Other workers, or another class: what the system granted, whatever was asked for.

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use hocket_files::why_unread;
 use rusqlite::ErrorCode;
 use rusqlite::ffi::{
     SQLITE_IOERR_CHECKRESERVEDLOCK, SQLITE_IOERR_LOCK, SQLITE_IOERR_RDLOCK, SQLITE_IOERR_UNLOCK,
@@ -18,7 +19,11 @@ const OF_LOCKS: [i32; 4] =
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// It cannot be read at all.
-    #[error("{}: cannot be read: {cause}; name a file that `hocket lab run` wrote", path.display())]
+    #[error(
+        "{}: cannot be read: {}; name a file that `hocket lab run` wrote",
+        path.display(),
+        why_unread(path, cause)
+    )]
     Read {
         /// The file.
         path: PathBuf,

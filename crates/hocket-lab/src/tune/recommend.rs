@@ -166,9 +166,10 @@ impl Choice<'_> {
             }
             None => format!("{} and the serial walk were not measured in one round", named(way)),
         };
-        let limit = match turns < MIN_ROUNDS {
-            true => format!("{turns} turns of each are too few"),
-            false => format!("{turns} turns of each leave both open"),
+        let limit = match turns {
+            1 => "1 turn of each is too few".into(),
+            0..MIN_ROUNDS => format!("{turns} turns of each are too few"),
+            _ => format!("{turns} turns of each leave both open"),
         };
         Undecided { frames: serial.frames, turns, why: format!("{against}; {limit}") }
     }

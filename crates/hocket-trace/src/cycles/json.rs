@@ -13,6 +13,7 @@
 use serde::Deserialize;
 
 use super::{Client, Cycle, Cycles, LONGEST_NS};
+use crate::words::counted;
 
 /// Bytes of a name that are kept.
 const LONGEST_NAME: usize = 128;
@@ -87,16 +88,12 @@ impl Json {
     pub fn limits(&self) -> Vec<String> {
         let mut limits = Vec::new();
         if self.others > 0 {
-            limits.push(format!(
-                "{} cycles are of other drivers than the first, and left out",
-                self.others
-            ));
+            let cycles = counted(self.others, "cycle");
+            limits.push(format!("{cycles} left out, of other drivers than the first"));
         }
         if self.went_back > 0 {
-            limits.push(format!(
-                "{} cycles begin earlier than the one before, and are left out",
-                self.went_back
-            ));
+            let cycles = counted(self.went_back, "cycle");
+            limits.push(format!("{cycles} left out, with an earlier begin than the one before"));
         }
         limits
     }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::Choice;
 use crate::system::SystemTrace;
+use crate::words::counted;
 
 /// Names in a message.
 const MOST_NAMES: usize = 5;
@@ -51,6 +52,23 @@ pub enum ReadError {
     Stopped,
     /// It is no text.
     NoText,
+    /// It has no lines: one of them is too long for any text.
+    NoLines {
+        /// The line, from 1 on.
+        line: u64,
+        /// Bytes that it may have.
+        bytes: u64,
+    },
+    /// It has more bytes than are read.
+    TooLarge {
+        /// How many are read.
+        bytes: u64,
+    },
+    /// So many lines at its beginning are no events of any kind. The rest is not read.
+    NoBeginning {
+        /// How many.
+        lines: u64,
+    },
     /// It has events of the scheduler, and none can be read.
     Unreadable {
         /// The first of them, from 1 on.
@@ -104,14 +122,28 @@ impl ReadError {
             Self::Line { line, why } => format!("line {line}: {why}"),
             Self::Stopped => "stopped".into(),
             Self::NoText => "line 1: this is not text".into(),
+            Self::NoLines { line, bytes } => {
+                format!(
+                    "line {line}: it has more than {} MiB, as no line of a trace has",
+                    bytes >> 20
+                )
+            }
+            Self::TooLarge { bytes } => format!("it has more than {} GiB", bytes >> 30),
+            Self::NoBeginning { lines } => {
+                format!(
+                    "this is no trace: none of its first {lines} lines has the CPU and the time of an event"
+                )
+            }
             Self::Unreadable { line, why } => {
                 format!("no event can be read; line {line} and perhaps others {why}")
             }
             Self::NoEvents { lines } => {
-                format!("none of the {lines} lines is an event of the scheduler (sched_switch)")
+                let lines = counted(*lines, "line");
+                format!("no event of the scheduler (sched_switch) is in its {lines}")
             }
             Self::NoCycles { lines, tool } => {
-                format!("it looks like a file of {tool}, but none of its {lines} lines is a cycle")
+                let lines = counted(*lines, "line");
+                format!("it looks like a file of {tool}, but no cycle is in {lines} of it")
             }
             Self::Nobody { chosen, others } => format!(
                 "no thread is, has or belongs to {}; some that are there: {}",
@@ -135,7 +167,8 @@ impl ReadError {
             Self::Cut { .. } => Some("copy it again, or make the trace anew".into()),
             Self::Line { .. } => Some("use the file as `hocket trace` wrote it, or make the trace anew".into()),
             Self::Stopped => None,
-            Self::NoText | Self::NoEvents { .. } => Some(
+            Self::TooLarge { .. } => Some("record a shorter time, or fewer events".into()),
+            Self::NoText | Self::NoLines { .. } | Self::NoBeginning { .. } | Self::NoEvents { .. } => Some(
                 "record with `perf sched record` and print with `perf script -i perf.data > trace.txt`".into(),
             ),
             Self::NoCycles { .. } => Some(

@@ -19,8 +19,10 @@ pub(super) enum Parsed<'a> {
     Event(Line<'a>),
     /// The tool says that events are missing.
     Lost { cpu: u32, events: u64 },
-    /// Of no interest here.
+    /// An event of no interest here.
     Other,
+    /// No event: headers, call chains, prose.
+    Text,
     /// It is an event and cannot be read.
     Bad(Bad),
 }
@@ -88,7 +90,7 @@ pub(super) fn parse(line: &str) -> Parsed<'_> {
         let is_event = line.split_whitespace().any(|word| {
             word.strip_suffix(':').is_some_and(|word| KNOWN.contains(&event_name(word)))
         });
-        return if is_event { Parsed::Bad(Bad::Head) } else { Parsed::Other };
+        return if is_event { Parsed::Bad(Bad::Head) } else { Parsed::Text };
     };
     let (word, fields) = first_word(head.rest);
     let name = event_name(word.trim_end_matches(':'));

@@ -1,9 +1,14 @@
-//! Lines of bounded length.
+//! Lines of bounded length, of a text of bounded length.
 
 use std::io::BufRead;
 
 use super::ReadError;
 use super::error::check_first;
+
+/// Bytes of a text that are read: more than 80 million events of the scheduler.
+const MOST_BYTES: u64 = 16 << 30;
+/// Bytes of a line that are passed over. A text that has more has no lines.
+const MOST_OF_A_LINE: u64 = 64 << 20;
 
 /// Reads line by line, and holds one at a time.
 pub(crate) struct Lines<R> {
@@ -11,6 +16,8 @@ pub(crate) struct Lines<R> {
     longest: usize,
     number: u64,
     held: Vec<u8>,
+    /// Bytes that may still be read.
+    left: u64,
 }
 
 /// One line.
@@ -26,7 +33,7 @@ pub(crate) struct TextLine<'a> {
 impl<R: BufRead> Lines<R> {
     /// Keeps `longest` bytes of a line.
     pub fn new(text: R, longest: usize) -> Lines<R> {
-        Lines { text, longest, number: 0, held: Vec::new() }
+        Lines { text, longest, number: 0, held: Vec::new(), left: MOST_BYTES }
     }
 
     /// The number of the last line.
@@ -35,9 +42,12 @@ impl<R: BufRead> Lines<R> {
     }
 
     /// The next line; `None` after the last one.
+    ///
+    /// # Errors
+    /// The system cannot read it, its first bytes say that it is no text, or it, or a line of it, is too long.
     pub fn next(&mut self) -> Result<Option<TextLine<'_>>, ReadError> {
         self.held.clear();
-        let (mut is_cut, mut is_some) = (false, false);
+        let (mut is_cut, mut is_some, mut length) = (false, false, 0);
         loop {
             let ready = match self.text.fill_buf() {
                 Ok(ready) => ready,
@@ -61,6 +71,14 @@ impl<R: BufRead> Lines<R> {
             }
             let used = part.len() + usize::from(end.is_some());
             self.text.consume(used);
+            length += used as u64;
+            if length > MOST_OF_A_LINE {
+                return Err(ReadError::NoLines { line: self.number + 1, bytes: MOST_OF_A_LINE });
+            }
+            self.left = match self.left.checked_sub(used as u64) {
+                Some(left) => left,
+                None => return Err(ReadError::TooLarge { bytes: MOST_BYTES }),
+            };
             if end.is_some() {
                 break;
             }
@@ -89,5 +107,24 @@ mod tests {
             found.push((line.number, line.bytes.len(), line.is_cut));
         }
         assert_eq!(found, [(1, 1, false), (2, LONGEST, true), (3, 0, false), (4, 3, false)]);
+    }
+
+    #[test]
+    fn a_line_that_never_ends_is_refused() {
+        let endless = BufReader::new(std::io::Read::chain(&b"a\n"[..], std::io::repeat(b'x')));
+        let mut lines = Lines::new(endless, LONGEST);
+        assert!(lines.next().unwrap().is_some());
+        let why = lines.next().err().unwrap();
+        assert_eq!(why, ReadError::NoLines { line: 2, bytes: MOST_OF_A_LINE });
+        assert!(why.to_string().starts_with("line 2: it has more than 64 MiB"), "{why}");
+    }
+
+    #[test]
+    fn a_text_that_is_too_large_is_refused() {
+        let mut lines = Lines { left: 5, ..Lines::new(&b"a\nb\nc\nd\n"[..], LONGEST) };
+        assert!(lines.next().unwrap().is_some() && lines.next().unwrap().is_some());
+        let why = lines.next().err().unwrap();
+        assert_eq!(why, ReadError::TooLarge { bytes: MOST_BYTES });
+        assert!(why.to_string().contains("more than 16 GiB"), "{why}");
     }
 }

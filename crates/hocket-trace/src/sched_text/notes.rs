@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::event::{Line, What};
 use super::{MOST_CPU_NUMBER, ReadError};
+use crate::words::counted;
 
 /// Why a line is left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,17 +81,24 @@ impl Notes {
         }
         let left_out = self.left_out.iter();
         limits.extend(left_out.map(|(why, (count, first))| {
-            format!("{count} lines are left out, the first is line {first}: they {}", why.words())
+            let lines = counted(*count, "line");
+            format!("{lines} left out, the first is line {first}: such lines {}", why.words())
         }));
         limits
     }
 
     /// Why a text without an event is none.
     pub fn nothing(&self, lines: u64) -> ReadError {
-        let first = self.left_out.iter().min_by_key(|(_, (_, first))| *first);
-        match first {
-            Some((why, (_, line))) => ReadError::Unreadable { line: *line, why: why.words() },
-            None => ReadError::NoEvents { lines },
-        }
+        self.unreadable().unwrap_or(ReadError::NoEvents { lines })
+    }
+
+    /// As [`Notes::nothing`], where only so many lines were read.
+    pub fn no_beginning(&self, lines: u64) -> ReadError {
+        self.unreadable().unwrap_or(ReadError::NoBeginning { lines })
+    }
+
+    fn unreadable(&self) -> Option<ReadError> {
+        let (why, (_, line)) = self.left_out.iter().min_by_key(|(_, (_, first))| *first)?;
+        Some(ReadError::Unreadable { line: *line, why: why.words() })
     }
 }

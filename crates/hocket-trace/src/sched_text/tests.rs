@@ -164,8 +164,8 @@ fn what_is_no_such_text_is_refused_with_a_remedy() {
     refused(b"2ELIFREPh\0\0\0", &["perf's binary file", "perf script -i FILE > trace.txt"]);
     refused(b"\x17\x08\x44tracing6\0", &["trace-cmd report -i FILE"]);
     refused(b"\x7fELF\0", &["line 1", "not text", "perf sched record"]);
-    refused(b"", &["none of the 0 lines", "perf sched record"]);
-    refused(b"# a page\nof prose\n", &["none of the 2 lines", "perf sched record"]);
+    refused(b"", &["in its 0 lines", "perf sched record"]);
+    refused(b"# a page\nof prose\n", &["in its 2 lines", "perf sched record"]);
     let no_cpu = PERF.replace("[000]", "").replace("[001]", "");
     refused(
         no_cpu.as_bytes(),
@@ -173,6 +173,43 @@ fn what_is_no_such_text_is_refused_with_a_remedy() {
     );
     let nobody = read_all(PERF, &chosen(&["jackd"])).unwrap_err().to_string();
     assert!(nobody.contains("jackd") && nobody.contains("engine (11)"), "{nobody}");
+}
+
+/// What never ends is refused after its first lines, and a long header is none.
+#[test]
+fn a_text_that_does_not_begin_like_a_trace_is_not_read_on() {
+    use std::io::{BufReader, Read};
+    /// One line again and again.
+    struct Endless(&'static [u8], usize);
+    impl Read for Endless {
+        fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+            for byte in into.iter_mut() {
+                *byte = self.0[self.1 % self.0.len()];
+                self.1 += 1;
+            }
+            Ok(into.len())
+        }
+    }
+    let refused = |line: &'static [u8]| {
+        let text = BufReader::new(Endless(line, 0));
+        read(text, AboutSystem::default(), &Choice::default(), || false).unwrap_err()
+    };
+    let yes = refused(b"y\n");
+    assert_eq!(yes, ReadError::NoBeginning { lines: FIRST_LINES });
+    let yes = yes.to_string();
+    assert!(yes.contains("none of its first 10000 lines") && yes.contains("perf script"), "{yes}");
+    assert!(matches!(
+        refused(b"x 1 1.5: sched:sched_switch: y\n"),
+        ReadError::Unreadable { line: 1, .. }
+    ));
+    let header = "# event : name = sched:sched_switch\n".repeat(FIRST_LINES as usize - 1);
+    assert_eq!(read_all(&(header + PERF), &Choice::default()).unwrap().members().len(), 3);
+    // Events of other kinds are a beginning, too.
+    let other = "  swapper     0 [000]     0.000000: PERF_RECORD_COMM: kthreadd:2/2\n";
+    let text = other.to_owned()
+        + &"\tffffffff813ad60a update_se\n".repeat(2 * FIRST_LINES as usize)
+        + PERF;
+    assert_eq!(read_all(&text, &Choice::default()).unwrap().members().len(), 3);
 }
 
 #[cfg(feature = "write")]

@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(all["otherData"]["session"], "Band </script>");
         assert_eq!(all["otherData"]["not seen here"], "moves of workers are not counted");
         let late = named(&all, "block 8 (late)");
-        assert!(late[0]["args"]["detail"].as_str().unwrap().contains("preview ran for 90 us"));
+        assert!(late[0]["args"]["detail"].as_str().unwrap().contains("preview ran for 90 µs"));
         let deadlines = named(&all, "deadline");
         assert_eq!((deadlines.len(), &deadlines[0]["s"]), (3, &json!("p")));
         assert_eq!(named(&all, "slack (µs)")[1]["args"]["slack"], -50.0);

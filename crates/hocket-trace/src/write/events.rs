@@ -438,7 +438,7 @@ mod tests {
             }
         });
         assert_eq!(misses.len(), 2);
-        assert!(misses[0].0 == "miss" && misses[0].1.contains("preview ran for 90 us"));
+        assert!(misses[0].0 == "miss" && misses[0].1.contains("preview ran for 90 µs"));
         assert_eq!(misses[1], ("skipped".into(), "1 period skipped".into()));
     }
 

@@ -288,7 +288,7 @@ mod tests {
             .filter(|detail| detail.name.as_deref() == Some("detail"))
             .filter_map(|detail| detail.string_value.as_deref())
             .collect();
-        assert!(why.iter().any(|why| why.contains("preview ran for 90 us")), "{why:?}");
+        assert!(why.iter().any(|why| why.contains("preview ran for 90 µs")), "{why:?}");
         let slack = packets.iter().filter_map(|p| p.event.as_ref()?.counter_value);
         assert_eq!(slack.collect::<Vec<_>>(), [100_000, -50_000, 200_000]);
     }

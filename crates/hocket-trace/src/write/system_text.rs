@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use crate::system::interrupt_name;
 use crate::system::{Did, FORMAT, InTheWay, Pairs, SystemTrace};
+use crate::words::{self, counted};
 
 /// Threads and pairs in a summary; the rest is counted.
 const MOST: usize = 20;
@@ -49,10 +50,10 @@ pub fn system_summary(system: &SystemTrace) -> String {
 fn summary(system: &SystemTrace, most: usize) -> String {
     let seconds = system.length_ns() as f64 / 1e9;
     let mut out = format!(
-        "{}: {seconds:.2} s, {} CPUs, {} events; {}\n",
+        "{}: {seconds:.2} s, {}, {}; {}\n",
         one_line(&system.about.program),
-        system.cpus.len(),
-        system.events,
+        counted(system.cpus.len() as u64, "CPU"),
+        counted(system.events, "event"),
         one_line(&system.about.ended)
     );
     out += &threads(system, most);
@@ -71,17 +72,25 @@ fn summary(system: &SystemTrace, most: usize) -> String {
     if system.lost > 0 {
         let _ = writeln!(
             out,
-            "lost: {} records, because they came faster than they were read; their time is in no sum",
-            system.lost
+            "lost: {}, because records came faster than they were read; the time of those is in no sum",
+            counted(system.lost, "record")
         );
     }
     if system.not_drawn > 0 {
         let until = system.drawn_until_ns.map(|ns| (ns - system.about.start_ns) as f64 / 1e9);
         let until = until.map_or(String::new(), |s| format!(" after {s:.2} s"));
-        let _ = writeln!(out, "not drawn: {} pieces{until}; the sums have them", system.not_drawn);
+        let _ = writeln!(
+            out,
+            "not drawn: {}{until}; the sums cover the whole time",
+            counted(system.not_drawn, "piece")
+        );
     }
     if system.lost_pairs > 0 {
-        let _ = writeln!(out, "not counted: {} meetings of further pairs", system.lost_pairs);
+        let _ = writeln!(
+            out,
+            "not counted: {} of further pairs",
+            counted(system.lost_pairs, "meeting")
+        );
     }
     for limit in &system.limits {
         let _ = writeln!(out, "not seen here: {}", one_line(limit));
@@ -94,7 +103,7 @@ fn threads(system: &SystemTrace, most: usize) -> String {
     let length_ns = system.length_ns().max(1) as f64;
     let mut out = format!(
         "{:>9} {:>6} {:>7} {:>6} {:>9} {:>9} {:>10}  {}\n",
-        "ran ms", "%", "woken", "moves", "preempted", "ready ms", "longest us", "thread: its CPUs"
+        "ran ms", "%", "woken", "moves", "preempted", "ready ms", "longest µs", "thread: its CPUs"
     );
     for index in members.iter().take(most) {
         let seen = &system.threads[*index as usize];
@@ -107,7 +116,7 @@ fn threads(system: &SystemTrace, most: usize) -> String {
             .collect();
         let interrupts = match seen.interrupts.count {
             0 => String::new(),
-            count => format!("; {count} interrupts, {} ms", ms(seen.interrupts.ns)),
+            count => format!("; {}, {} ms", counted(count, "interrupt"), ms(seen.interrupts.ns)),
         };
         let cpus = if cpus.is_empty() { "did not run".into() } else { cpus.join(", ") };
         let _ = writeln!(
@@ -123,7 +132,7 @@ fn threads(system: &SystemTrace, most: usize) -> String {
             one_line(&seen.title())
         );
     }
-    out + &more(members.len(), most, "threads")
+    out + &more(members.len(), most, "thread")
 }
 
 fn beside(system: &SystemTrace, most: usize) -> String {
@@ -143,7 +152,7 @@ fn beside(system: &SystemTrace, most: usize) -> String {
         let comma = if core.is_empty() || elsewhere.is_empty() { "" } else { ", " };
         let _ = writeln!(out, "  {a} and {b}: {core}{comma}{elsewhere}");
     }
-    out + &more(pairs.len(), most, "pairs")
+    out + &more(pairs.len(), most, "pair")
 }
 
 fn wakes(system: &SystemTrace, most: usize) -> String {
@@ -152,9 +161,9 @@ fn wakes(system: &SystemTrace, most: usize) -> String {
     let mut out = heading(&pairs, "wake-ups:");
     for ((by, woken), times) in pairs.iter().take(most) {
         let by = one_line(&system.waker(*by));
-        let _ = writeln!(out, "  {by} woke {} {}", title(system, *woken), times_of(**times));
+        let _ = writeln!(out, "  {by} woke {} {}", title(system, *woken), words::times(**times));
     }
-    out + &more(pairs.len(), most, "pairs")
+    out + &more(pairs.len(), most, "pair")
 }
 
 fn in_the_way(system: &SystemTrace, most: usize) -> String {
@@ -166,13 +175,13 @@ fn in_the_way(system: &SystemTrace, most: usize) -> String {
         let (waiting, running) = (title(system, *waiting), title(system, *running));
         let _ = writeln!(
             out,
-            "  {running} had the CPU of {waiting} {}: {} ms, at most {} us",
-            times_of(way.times),
+            "  {running} had the CPU of {waiting} {}: {} ms, at most {} µs",
+            words::times(way.times),
             ms(way.ns),
             us(way.longest_ns)
         );
     }
-    out + &more(pairs.len(), most, "pairs")
+    out + &more(pairs.len(), most, "pair")
 }
 
 fn heading<T>(pairs: &[T], text: &str) -> String {
@@ -182,12 +191,8 @@ fn heading<T>(pairs: &[T], text: &str) -> String {
 fn more(all: usize, most: usize, what: &str) -> String {
     match all.saturating_sub(most) {
         0 => String::new(),
-        more => format!("  and {more} more {what}\n"),
+        more => format!("  and {}\n", counted(more as u64, &format!("more {what}"))),
     }
-}
-
-fn times_of(times: u64) -> String {
-    if times == 1 { "once".into() } else { format!("{times} times") }
 }
 
 fn title(system: &SystemTrace, index: u32) -> String {
@@ -219,14 +224,14 @@ mod tests {
         let text = system_text(&system);
         for line in [
             "hocket-threads/1, written by hocket 0.1.0",
-            "  browser (900) had the CPU of audio (101) once: 0.10 ms, at most 100.0 us",
+            "  browser (900) had the CPU of audio (101) once: 0.10 ms, at most 100.0 µs",
             "  audio (101) woke disk\u{fffd}io (102) once",
             "  audio (101) and disk\u{fffd}io (102): 0.10 ms on one core",
             "       150.0        250.0      100.0  browser (900) ran on CPU 0",
             "       150.0        250.0      100.0  audio (101) was ready until CPU 0 took it",
             "        90.0  audio (101) woke disk\u{fffd}io (102)",
             "not seen here: moves are not recorded",
-            "not drawn: 3 pieces; the sums have them",
+            "not drawn: 3 pieces; the sums cover the whole time",
         ] {
             assert!(text.lines().any(|found| found == line), "'{line}' is missing:\n{text}");
         }

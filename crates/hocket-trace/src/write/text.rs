@@ -6,6 +6,7 @@ use super::events::{away, kept, name, woken_by};
 use crate::Span;
 use crate::run::{FORMAT, RunBlock, RunTrace};
 use crate::system::interrupt_name;
+use crate::words::counted;
 
 /// The whole run as text, block after block and lane after lane, with times in microseconds.
 ///
@@ -36,13 +37,15 @@ fn head(run: &RunTrace) -> String {
         line("machine", about.machine.clone());
     }
     let interrupted = if run.interrupted { ", interrupted" } else { "" };
-    line("played", format!("{} blocks{interrupted}; misses: {}", run.played, run.misses));
-    line("kept", format!("{} blocks: {}", run.blocks.len(), kept(about.kept)));
+    let blocks = |n| counted(n, "block");
+    line("played", format!("{}{interrupted}; misses: {}", blocks(run.played), run.misses));
+    line("kept", format!("{}: {}", blocks(run.blocks.len() as u64), kept(about.kept)));
     if run.lost_blocks > 0 {
-        line("not kept", format!("{} blocks for which there was no room", run.lost_blocks));
+        line("not kept", format!("{} for which there was no room", blocks(run.lost_blocks)));
     }
     if run.lost_spans > 0 {
-        line("not kept", format!("{} spans for which there was no room", run.lost_spans));
+        let spans = counted(run.lost_spans, "span");
+        line("not kept", format!("{spans} for which there was no room"));
     }
     line("cost of the notes", run.cost());
     run.remarks.iter().for_each(|remark| line("note", remark.clone()));
@@ -147,7 +150,7 @@ mod tests {
             "cost of the notes: about 20 ns per span, 0.01 % of the time of the threads in their blocks",
             "note: worker 1: no real-time class: refused",
             "not seen here: moves of workers are not counted",
-            "late: block 8 came 50 us too late: preview ran for 90 us on the seat of worker 1",
+            "late: block 8 came 50 µs too late: preview ran for 90 µs on the seat of worker 1",
             "block 7, 0.000 ms after the first: awake 10.0, finished 900.0, slack 100.0",
             "block 8, 1.000 ms after the first: awake 10.0, finished 1050.0, LATE by 50.0",
             "  periods skipped after it: 1",

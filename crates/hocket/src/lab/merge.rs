@@ -1,5 +1,6 @@
 //! `hocket lab merge`.
 
+use hocket_lab::numbers::counted;
 use hocket_lab::store::{Definitions, merge};
 
 use super::args::MergeArgs;
@@ -20,11 +21,11 @@ pub(super) fn run(args: &MergeArgs) -> Result<Exit, Failure> {
         ));
     }
     print(&format!(
-        "{}: {} runs, {} rows; {} runs were there twice\n",
+        "{}: {}, {}; there twice: {}\n",
         args.out.display(),
-        merged.runs,
-        merged.rows,
-        merged.duplicates
+        counted(merged.runs, "run"),
+        counted(merged.rows as usize, "row"),
+        counted(merged.duplicates, "run")
     ));
     Ok(Exit::Done)
 }

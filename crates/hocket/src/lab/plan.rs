@@ -9,6 +9,7 @@ use hocket_lab::fleet::{
     Fleet, FleetError, Host, Job, LabJob, RenderJob, hyperqueue, shards, slurm,
 };
 use hocket_lab::harness::Budget;
+use hocket_lab::numbers::counted;
 use hocket_session::LoadOptions;
 
 use super::args::{PlanArgs, Scheduler};
@@ -196,7 +197,7 @@ fn told(args: &PlanArgs, fleet: &Fleet, jobs: &[Job]) -> String {
         Scheduler::HyperQueue => format!("hq job submit-file {folder}/hq.toml"),
     };
     format!(
-        "{folder}: jobs for {} hosts\nsubmit:  {submit}\nmerge:   hocket lab merge all.sqlite {folder}/records/*.sqlite\n",
-        jobs.len()
+        "{folder}: jobs for {}\nsubmit:  {submit}\nmerge:   hocket lab merge all.sqlite {folder}/records/*.sqlite\n",
+        counted(jobs.len(), "host")
     )
 }

@@ -89,8 +89,7 @@ fn show_lab(lab: &Lab<'_>, form: Form) {
 
 /// Under its final name only when complete.
 fn write_page(lab: &Lab<'_>, path: &Path) -> Result<(), Failure> {
-    hocket_lab::record::write_text_atomic(path, &pages::html(lab))
-        .map_err(Failure::not_possible)?;
+    hocket_lab::record::write_text_atomic(path, &pages::html(lab)).map_err(Failure::not_written)?;
     crate::written::wrote(path);
     Ok(())
 }

@@ -157,12 +157,12 @@ fn write(
         Ok::<bool, WriteError>(!stop.load(Relaxed))
     });
     bar.finish_and_clear();
-    if done.map_err(Failure::not_possible)? < frames {
+    if done.map_err(Failure::not_written)? < frames {
         return Ok(false);
     }
     let mut clipped = 0;
     for writer in writers {
-        clipped += writer.finish().map_err(Failure::not_possible)?.clipped;
+        clipped += writer.finish().map_err(Failure::not_written)?.clipped;
     }
     if clipped > 0 {
         tell(format_args!(

@@ -1,5 +1,6 @@
 //! Plug-ins as text and JSON.
 
+use hocket_lab::numbers::counted;
 use hocket_plugins::lv2::PresetName;
 use hocket_plugins::scan::Found;
 use hocket_plugins::{Description, ExtraOutput, Param, Steps};
@@ -24,7 +25,7 @@ pub(super) fn list(found: &Found) -> String {
         text += &format!("{}: {}\n", problem.library.display(), problem.why);
     }
     let problems = found.plugins.len() - usable.len() + found.problems.len();
-    text + &format!("\n{} plug-ins, {problems} not usable\n", usable.len())
+    text + &format!("\n{}, {problems} not usable\n", counted(usable.len(), "plug-in"))
 }
 
 pub(super) fn list_json(found: &Found) -> Value {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use hocket_engine::Seating;
-use hocket_files::is_standard_output;
+use hocket_files::{closed_descriptor, is_standard_output};
 use hocket_machine::Topology;
 use hocket_media::FileFormat;
 use hocket_plan::SiblingPolicy;
@@ -116,7 +116,10 @@ pub(crate) fn format_of(output: &Path) -> Result<FileFormat, Failure> {
     if there.as_ref().is_some_and(|there| there.is_dir()) {
         return refused("this is a folder; name a file in it".into());
     }
-    let is_stream = is_standard_output(output) || there.is_some_and(|there| !there.is_file());
+    // What is not open is refused later, for what it is.
+    let is_stream = is_standard_output(output)
+        || closed_descriptor(output).is_some()
+        || there.is_some_and(|there| !there.is_file());
     match FileFormat::of(output).or(is_stream.then_some(FileFormat::Wav)) {
         Some(format) => Ok(format),
         None => refused(format!("the ending says the format; choose {}", FileFormat::ENDINGS)),

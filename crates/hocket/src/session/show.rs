@@ -13,6 +13,7 @@ use hocket_engine::time::{Glide, TimeBase};
 use hocket_engine::{
     EffectCatalogue, Fusing, Graph, LaneTarget, LiveCause, Liveness, NodeId, NodeKind,
 };
+use hocket_lab::numbers::counted;
 use hocket_plan::UnitGraph;
 use hocket_plan::graph::{EffectFacts, session_graph};
 
@@ -225,10 +226,10 @@ impl Tree<'_> {
     fn notes(&mut self, clip: &NoteClip) {
         let (start, end, unit) = (clip.start, clip.end(), unit(clip.base));
         let what = match &clip.source {
-            NoteSource::Written(notes) if notes.len() == 1 => "1 note".to_owned(),
-            NoteSource::Written(notes) => format!("{} notes", notes.len()),
+            NoteSource::Written(notes) => counted(notes.len(), "note"),
             NoteSource::File(file) => {
-                format!("{} messages of {}", file.messages.len(), file.path.display())
+                let messages = counted(file.messages.len(), "message");
+                format!("{messages} of {}", file.path.display())
             }
         };
         self.line(2, &format!("notes: {what} from {start} to {end} {unit}"));

@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader, stdin};
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
+use hocket_files::why_unread;
 use hocket_trace::cycles::{self, Named, Profiler};
 use hocket_trace::read;
 use hocket_trace::run::RunTrace;
@@ -93,7 +94,7 @@ fn runs(found: Vec<Found>, from: &[impl AsRef<Path>]) -> Result<Vec<RunTrace>, F
 
 fn one(from: &Path, choice: &Choice, stopped: &impl Fn() -> bool) -> Result<Found, Failure> {
     let refused = |why: &dyn std::fmt::Display| refused(from, why);
-    let mut text = open(from).map_err(|why| refused(&why))?;
+    let mut text = open(from).map_err(|why| refused(&why_unread(from, &why)))?;
     let beginning = text.fill_buf().map_err(|why| refused(&why))?;
     let (is_own, profiler) = (read::is_own(beginning), Profiler::of(beginning));
     if !is_own && profiler.is_none() {

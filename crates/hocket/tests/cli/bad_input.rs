@@ -18,6 +18,26 @@ fn an_unknown_key_is_named_with_its_line() {
 }
 
 #[test]
+fn what_is_not_there_is_named_as_what_it_is() {
+    let (folder, file) = one_track("");
+    check_refused(&["report", "no/such/x.json"], 2, &["there is no folder no/such; give a record"]);
+    check_refused(
+        &["report", "no-such.json"],
+        2,
+        &["no-such.json: cannot be read: there is no such file"],
+    );
+    check_refused(&["lab", "report", "--records", "no/such.sqlite"], 2, &["there is no folder no"]);
+    let (closed, out) = ("/dev/fd/777", folder.path().join("x.wav").display().to_string());
+    let words = [closed, "file descriptor 777 is not open; ", "777< FILE"];
+    check_refused(&["report", closed], 2, &words);
+    check_refused(&["trace", "--from", closed, "-o", "x.html"], 2, &words);
+    let words = [closed, "file descriptor 777 is not open", "777< FILE"];
+    check_refused(&["render", closed, "-o", &out], 2, &words);
+    let words = [closed, "file descriptor 777 is not open; ", "777> FILE"];
+    check_refused(&["render", &file, "-o", closed], 3, &words);
+}
+
+#[test]
 fn a_missing_audio_file_is_named_with_its_line() {
     refused_session(
         "[[track]]\nname = \"a\"\nclip = [{ file = \"gone.wav\" }]\n",

@@ -127,6 +127,16 @@ fn stems_replace_nothing_of_others_and_leave_nothing_behind() {
     // The folder that was made goes again when the render fails.
     refused("/dev/full", &at("stems"), 3, &["/dev/full", "disk is full"]);
     assert_eq!(files(folder.path()), before);
+    // A link that leads nowhere names the folder that is made.
+    std::os::unix::fs::symlink("linked", at("link")).unwrap();
+    let linked = render(&at("mix.wav"), &at("link"));
+    let ran = run(&linked.each_ref().map(String::as_str));
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(Path::new(&at("linked")).join("hall.wav").is_file(), "{}", ran.err);
+    for name in ["link", "mix.wav"] {
+        std::fs::remove_file(at(name)).unwrap();
+    }
+    std::fs::remove_dir_all(at("linked")).unwrap();
     std::fs::create_dir(at("stems")).unwrap();
     std::fs::write(at("stems/hall.wav"), "somebody's work").unwrap();
     refused(

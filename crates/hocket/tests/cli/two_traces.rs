@@ -117,7 +117,11 @@ fn files_that_do_not_fit_on_a_page_are_refused() {
         "x.html",
         &["newer.json: ", "hocket-trace/7", "hocket-trace/1", "version"],
     );
-    with(&["a.json", "foreign.json"], "x.html", &["foreign.json: none of the 3 lines"]);
+    with(
+        &["a.json", "foreign.json"],
+        "x.html",
+        &["foreign.json: no event of the scheduler (sched_switch) is in its 3 lines"],
+    );
     with(
         &["edited.json", "a.json"],
         "x.html",

@@ -29,6 +29,35 @@ fn fault_03_every_file_that_is_read_whole_has_a_bound() {
     assert!(ran.err.contains("larger than 16 MiB") && ran.out.trim() == "0", "{}", ran.err);
 }
 
+/// What is no record and no trace is known by its beginning, and the rest of it is not read.
+#[test]
+fn fault_03_what_begins_like_something_else_is_read_no_further() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    drop(hocket_lab::store::Store::open_or_create(&folder.path().join("lab.sqlite")).unwrap());
+    let before = files(folder.path());
+    let (lab, page) = (at("lab.sqlite"), at("x.html"));
+    for (command, words) in [
+        ("report <(yes)".to_owned(), "this is no record"),
+        ("report <(yes '{')".to_owned(), "this is no record"),
+        ("report - < <(yes)".to_owned(), "this is no record"),
+        (format!("report <(cat '{lab}')"), "a record file of the lab"),
+        (format!("trace --from <(yes) -o '{page}'"), "none of its first 10000 lines"),
+        (format!("trace --from - -o '{page}' < <(yes)"), "none of its first 10000 lines"),
+        (format!("trace --from <(tr '\\0' x < /dev/zero) -o '{page}'"), "more than 64 MiB"),
+        (
+            format!("trace --from <(yes $'18446744073709551616\\t') -o '{page}'"),
+            "no cycle is in 10000 lines",
+        ),
+    ] {
+        // Far less memory than the largest record may have.
+        let ran = through_shell(&format!("ulimit -v 1000000; \"$HOCKET\" {command}"));
+        assert_eq!(ran.code, Some(2), "{command}: {}", ran.err);
+        assert!(ran.err.contains(words) && ran.err.lines().count() == 1, "{command}: {}", ran.err);
+    }
+    assert_eq!(files(folder.path()), before);
+}
+
 /// The same for files that are not text, and for commands that read several.
 #[test]
 fn fault_03_devices_and_folders_are_no_files() {

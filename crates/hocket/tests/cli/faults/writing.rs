@@ -187,7 +187,8 @@ fn fault_08_a_render_ends_when_nothing_takes_its_output() {
     );
     let ran = through_shell(&line);
     assert_eq!(ran.code, Some(3), "{}", ran.err);
-    assert!(ran.err.contains("-: cannot write the file: Broken pipe"), "{}", ran.err);
+    // Who ends a reader knows it.
+    assert!(!ran.err.contains("pipe") && !ran.err.contains("cannot write"), "{}", ran.err);
     assert_eq!(files(folder.path()), ["loop.flac", "try.toml"]);
 }
 
