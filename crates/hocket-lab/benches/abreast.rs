@@ -99,7 +99,7 @@ fn compare(engines: &mut [Engine; 3], turns: usize, pause: Duration) -> [Vec<f64
         median(&mut of_turns(|alone, abreast, bare| (abreast - bare) / (alone - bare)));
     let [alone, abreast, bare] = times.each_ref().map(|times| median(&mut times.clone()).1);
     println!(
-        "pause {pause:?}: by itself {alone:.1} us, abreast {abreast:.1} us, bare {bare:.1} us, ratio {ratio:.3} [{low:.3}, \
+        "pause {pause:?}: by itself {alone:.1} µs, abreast {abreast:.1} µs, bare {bare:.1} µs, ratio {ratio:.3} [{low:.3}, \
          {high:.3}], of the effects {effects:.3} [{least:.3}, {most:.3}]"
     );
     times

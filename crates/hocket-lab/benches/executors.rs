@@ -2,7 +2,7 @@
 //!
 //! Serial and parallel walk run on the same memory, in alternating blocks of one run. Efficiency =
 //! (serial median / workers) / parallel median, with a bootstrap interval over stretches of the
-//! run. `hot`: block after block. `paced`: a block each 1333 us; every worker truly blocks in
+//! run. `hot`: block after block. `paced`: a block each 1333 µs; every worker truly blocks in
 //! between, as in real use. `--together` and `--random`: the serial walk, every fixed schedule and `auto` in
 //! turns of one run.
 

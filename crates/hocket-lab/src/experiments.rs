@@ -144,6 +144,14 @@ mod tests {
             );
             assert!(!about.metrics.is_empty(), "{}", about.id);
             assert!(about.metrics.iter().all(|m| is_name(m.name) && !m.definition.is_empty()));
+            let definitions = about.metrics.iter().map(|metric| metric.definition);
+            for text in [about.question, about.method, about.limits].into_iter().chain(definitions)
+            {
+                let words: Vec<&str> = text.split_whitespace().collect();
+                let unit =
+                    |word: &&str| word.trim_end_matches(|c: char| !c.is_alphanumeric()) == "us";
+                assert!(!words.iter().any(unit), "{}: µs, not us: {text}", about.id);
+            }
         }
         let mut ids: Vec<_> = ALL.iter().map(|experiment| experiment.about().id).collect();
         ids.sort_unstable();

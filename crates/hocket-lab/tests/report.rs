@@ -1027,12 +1027,12 @@ fn counts_by_kind_make_ratios_without_what_the_readings_counted() {
     assert_eq!(cells("eq", 0), ["eq", "10", "2.500"], "{section}");
     assert_eq!(cells("fader", 0)[..2], ["fader", "10"], "{section}");
     assert!(!cells("fader", 0)[2].contains('2'), "{section}");
-    // 60 us less ten readings of half a microsecond, by ten nodes; half a fault each.
+    // 60 µs less ten readings of half a microsecond, by ten nodes; half a fault each.
     assert_eq!(cells("eq", 1)[2..4], ["5.500", "500.0"], "{section}");
     assert_eq!(cells("fader", 1)[2], "under 0.5000", "{section}");
     let prose = section.split_whitespace().collect::<Vec<_>>().join(" ");
     for sentence in [
-        "A reading of the counters took 0.5000 us of CPU time here.",
+        "A reading of the counters took 0.5000 µs of CPU time here.",
         "A reading of the group pipeline counted 10",
         "3 readings are left out",
     ] {

@@ -116,7 +116,7 @@ fn it_draws_lanes_by_seat_and_begins_at_the_worst_block() {
         ["", "blocks", "worker 0 (leader), CPU 0", "worker 1, CPU 1", "other threads, CPU 1"];
     assert_eq!(seen["lanes"], json!(lanes));
     assert!(says(&seen, 0).starts_with("Block 3: awake after 10.0 µs, late by 250.0 µs, "));
-    assert!(says(&seen, 0).contains("Why: block 3 came 250 us too late: preview ran for 700 us"));
+    assert!(says(&seen, 0).contains("Why: block 3 came 250 µs too late: preview ran for 700 µs"));
     let way = "Its output waited longest for vocals: play, eq, comp 1,175.0 µs; master 50.0 µs";
     assert!(says(&seen, 0).contains(way), "{}", says(&seen, 0));
     // The strips that take most time first; colours of four units, a block, a deadline, text and lines.

@@ -23,7 +23,7 @@ fn it_says_in_words_what_was_late_and_why() {
     for words in [
         "<h1>The Band</h1>",
         "Misses in 20 blocks: 2 (1 late block, 1 skipped period).",
-        "block 3 came 250 us too late: preview ran for 700 us on the seat of worker 1",
+        "block 3 came 250 µs too late: preview ran for 700 µs on the seat of worker 1",
         "also: worker 1 was moved 2 times",
         "<td class=\"left\">seat-taken</td>",
         "<td class=\"is-late\">250.0</td>",

@@ -40,10 +40,10 @@ impl fmt::Display for IdleLatencyError {
                  MODE=\"0660\""
             ),
             Self::AlreadyThere(us) => {
-                write!(f, "another program holds the limit at {us} us already")
+                write!(f, "another program holds the limit at {us} µs already")
             }
             Self::NotKept { asked_us, got_us } => {
-                write!(f, "a limit of {asked_us} us was accepted, and {got_us} us is reported")
+                write!(f, "a limit of {asked_us} µs was accepted, and {got_us} µs is reported")
             }
         }
     }

@@ -67,7 +67,8 @@ const PLAIN: [&str; 31] = [
 
 /// Checks one text file of the checkout.
 pub fn check_text(file: &Path, text: &str) -> Vec<Finding> {
-    if !is_plain(file) {
+    let (is_plain, is_page, is_source) = (is_plain(file), is_page(file), is_source(file));
+    if !is_plain && !is_source {
         return Vec::new();
     }
     let lines: Vec<String> = text.lines().map(str::to_lowercase).collect();
@@ -81,9 +82,10 @@ pub fn check_text(file: &Path, text: &str) -> Vec<Finding> {
             what,
             remedy: remedy.into(),
         };
-        let said = PHRASES.iter().filter(|phrase| says(line, next, phrase.hard));
+        let said = PHRASES.iter().filter(|phrase| is_plain && says(line, next, phrase.hard));
         findings.extend(said.map(|it| finding(format!("says `{}`", it.hard), it.plain)));
-        if is_page(file) && has_us(line) {
+        let is_shown = is_plain && is_page || is_source && !line.trim_start().starts_with("//");
+        if is_shown && has_us(line) {
             findings.push(finding("writes `us` for microseconds".into(), "write `µs`"));
         }
     }
@@ -96,6 +98,12 @@ fn is_plain(file: &Path) -> bool {
 
 fn is_page(file: &Path) -> bool {
     file.extension().is_some_and(|extension| extension == "md")
+}
+
+/// Sources of what users run; outside of comments, a unit of time stands in a text that they read.
+fn is_source(file: &Path) -> bool {
+    let is_rust = file.extension().is_some_and(|extension| extension == "rs");
+    is_rust && file.starts_with("crates") && file.components().any(|part| part.as_os_str() == "src")
 }
 
 /// Whether `phrase` begins in `line`; its end may be in the next one.
@@ -119,10 +127,10 @@ fn without_marks(line: &str) -> &str {
     line.trim_start_matches(|sign: char| sign.is_whitespace() || "/!-*|>#".contains(sign))
 }
 
-/// Whether a figure stands before the letters `us`.
+/// Whether a figure, or the place of one, stands before the letters `us`.
 fn has_us(line: &str) -> bool {
     line.match_indices(" us").any(|(start, found)| {
-        let figure = line[..start].ends_with(|sign: char| sign.is_ascii_digit());
+        let figure = line[..start].ends_with(|sign: char| sign.is_ascii_digit() || sign == '}');
         let after = line[start + found.len()..].chars().next();
         figure && !after.is_some_and(char::is_alphanumeric)
     })
@@ -164,9 +172,11 @@ mod tests {
     }
 
     #[test]
-    fn microseconds_have_their_letter_on_pages() {
+    fn microseconds_have_their_letter_on_pages_and_in_messages() {
         assert_eq!(found("README.md", "within 40 us of it"), 1);
         assert_eq!(found("README.md", "within 40 µs of it, 2 users, for us"), 0);
         assert_eq!(found("crates/hocket-plan/src/a.rs", "// 40 us"), 0);
+        assert_eq!(found("crates/hocket-lab/src/a.rs", "    \"took {took:.0} us\""), 1);
+        assert_eq!(found("crates/hocket-lab/tests/a.rs", "    \"took {took:.0} us\""), 0);
     }
 }

@@ -397,7 +397,7 @@ mod tests {
             if let TrackEventKind::Meta(MetaMessage::Tempo(own)) = event.kind {
                 let beats = tick as f64 / f64::from(TICKS_PER_QUARTER);
                 let expected = map.seconds_at_beats(beats) * 1e6;
-                assert!((us - expected).abs() < 20.0, "at {beats}: {us} us for {expected}");
+                assert!((us - expected).abs() < 20.0, "at {beats}: {us} µs for {expected}");
                 per_quarter = f64::from(own.as_int());
             }
         }

@@ -23,7 +23,7 @@ pub enum Hostility {
     Load,
 }
 
-/// A worker is late for every other block, by 2 to 256 us: from what a wake-up takes to most of a block.
+/// A worker is late for every other block, by 2 to 256 µs: from what a wake-up takes to most of a block.
 #[cfg(feature = "hostile")]
 const LATE: hocket_engine::hostile::Lateness = hocket_engine::hostile::Lateness {
     blocks_per_1000: 500,
@@ -57,7 +57,7 @@ impl Hostility {
     /// In words, for tables and records.
     pub(super) fn words(self) -> String {
         match self {
-            Hostility::Late => "late: each worker is 2 to 256 us late for every other block".into(),
+            Hostility::Late => "late: each worker is 2 to 256 µs late for every other block".into(),
             Hostility::Jumps => format!(
                 "jumps: a result of another worker costs {FAR_NS} ns more or not, for 50 to 300 ms each"
             ),

@@ -23,12 +23,12 @@ cargo bench --bench executors -- [OPTIONS]
   --force            replaces a file that is no record
 auto against the serial walk and every fixed schedule, in turns of one run, instead:
   --together yes     on these graphs
-  --random N         on N random graphs: 2 to 2000 nodes, 0.1 to 50 us each, narrow to wide; 3 s a graph
+  --random N         on N random graphs: 2 to 2000 nodes, 0.1 to 50 µs each, narrow to wide; 3 s a graph
   --seed N           where the graphs and the order of turns come from (default 1)
   --rounds N         turns of each executor, 5 blocks each (default 24, at least 6)
   --settle MS        how long auto runs alone before anything counts (default 1500)
   --hostile WHAT     late: workers come late at random (needs --features hocket-lab/hostile)
-                     jumps: what another worker left costs 1 us more or not, several times a second
+                     jumps: what another worker left costs 1 µs more or not, several times a second
                      load: a foreign thread computes on the last worker's CPU
 Exit code: 0 done, 2 bad usage, 3 not possible here.";
 

@@ -44,7 +44,7 @@ static ABOUT: About = About {
             unit: "ns",
             better: Better::Less,
             definition: "Median of how late a thread of the ordinary class wakes up from an absolute sleep, \
-                         8 planned wake-ups, 200 us apart.",
+                         8 planned wake-ups, 200 µs apart.",
         },
     ],
     parameters: &[

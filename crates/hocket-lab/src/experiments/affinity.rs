@@ -27,7 +27,7 @@ static ABOUT: About = About {
              other (complementary masks), `same-cpu` ties both to one CPU. The output of every filter chain is checked.",
     limits: "Work that fits into the first-level cache: what moving costs is the refill of caches, so work with a \
              larger working set loses more by it, and on several packages or clusters far more. Migrations are \
-             those seen between pieces of some 30 us.",
+             those seen between pieces of some 30 µs.",
     metrics: &[
         Metric {
             name: "time",

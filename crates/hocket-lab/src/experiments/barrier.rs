@@ -25,8 +25,8 @@ static ABOUT: About = About {
     method: "n pinned threads, FIFO 20 where granted, spread over cores first, meet again and again with nothing between. Barriers: `central` \
              (one countdown), `tree` (the last of two goes on to the next node), `dissemination` (each tells \
              another, several times), `pair` (partners first, then one of each pair). Waits: `pause` spins, \
-             `futex` blocks, `hybrid` spins for 20 us and then blocks; with more threads than CPUs `pause` yields after \
-             20 us (in a full run only). After each turn the threads meet 16 times more, and each looks whether all the others have \
+             `futex` blocks, `hybrid` spins for 20 µs and then blocks; with more threads than CPUs `pause` yields after \
+             20 µs (in a full run only). After each turn the threads meet 16 times more, and each looks whether all the others have \
              arrived.",
     limits: "Threads that arrive together and do no work: the least that a barrier costs. In a block they arrive \
              apart, and the wait for the last is the larger part.",

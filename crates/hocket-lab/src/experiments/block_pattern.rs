@@ -23,13 +23,13 @@ static ABOUT: About = About {
     question: "Does a thread of low priority slow an imitated audio engine down?",
     origin: "the 2009 thesis on SMT in audio engines, 7.2.1",
     method: "Pinned audio threads, FIFO 60 where granted, walk the thesis' pattern of steps once a millisecond: `B` waits \
-             for all and sleeps, `SB` waits and spins (and yields after 20 us where threads share CPUs), `P(n)` computes \
+             for all and sleeps, `SB` waits and spins (and yields after 20 µs where threads share CPUs), `P(n)` computes \
              n passes of 64 dependent multiplications and additions of doubles. The first thread is triggered by \
              the clock and opens the first barrier. `thesis`: its four threads; `fitted`: its first threads, as many \
              as there are cores, where there are fewer than four. `reader`: one thread of low priority reads a large \
              audio file in pieces of 1600 bytes and computes its waveform, wherever the system puts it. Every result of \
              every P(n) is compared with what it must be.",
-    limits: "A pass is about 0.2 us at 3 GHz, as the thesis' must have been by its times; its instructions are not known. \
+    limits: "A pass is about 0.2 µs at 3 GHz, as the thesis' must have been by its times; its instructions are not known. \
              Where four threads share fewer CPUs a block cannot end in time, and that is what is seen.",
     metrics: &[
         Metric {

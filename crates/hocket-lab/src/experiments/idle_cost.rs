@@ -31,7 +31,7 @@ static ABOUT: About = About {
              there; `idle-thread`: the loop of the thesis, 13 PAUSE instructions between two looks; `busy`: a thread \
              that runs the same filters and waits for nothing. The other seat is the observed one's sibling, \
              and in any case also a seat of another core, where waiting should cost nothing. `hybrid` spins for \
-             20 us and then blocks, so here it mostly blocks. `correlation`: the observed thread correlates two channels \
+             20 µs and then blocks, so here it mostly blocks. `correlation`: the observed thread correlates two channels \
              instead, as in the thesis, beside nobody and beside the idle thread. Filters' output and correlations are checked.",
     limits: "Two kinds of work, in the first-level cache; how many frames the thesis correlated is not known. Waits of a piece, 100 blocks: a millisecond or so; what a way of waiting costs the one \
              who ends it (a system call where the waiter blocks) lies between two pieces and is not counted as \

@@ -28,7 +28,7 @@ static ABOUT: About = About {
              iterator of the rayon library, on a pool that was started before; `new-threads` by threads that are \
              started for this loop; `waiting-threads` by threads that were started before and wait, hybrid, at a \
              barrier of hocket-rt. All use as many threads as CPUs, and own threads take the next row when they are \
-             done with one. Loops: `large` (about 10 ms of work), `small` (about 100 us), `tiny` (about 10 us). The sum \
+             done with one. Loops: `large` (about 10 ms of work), `small` (about 100 µs), `tiny` (about 10 µs). The sum \
              of all iterations is compared with the serial one.",
     limits: "One kind of loop, whose rows differ in length. `openmp` measures OpenMP from C, `jvm` the \
              JVM's parallel streams; comparison/ measures OpenMP under the engine's own graphs.",

@@ -37,7 +37,7 @@ pub(crate) const METRICS: [Metric; 5] = [
     slowdown(
         "slowdown-integer",
         "Independent integer additions and shifts, side by side against apart: the quotient of the \
-              times of the CPU that slows down more, median over the repeats of a trial. Time: median over pieces of 40 us.",
+              times of the CPU that slows down more, median over the repeats of a trial. Time: median over pieces of 40 µs.",
     ),
     slowdown("slowdown-float", "The same for floating-point multiplications and additions."),
     slowdown("slowdown-cache", "The same for reads of 16 KiB in the first-level data cache."),

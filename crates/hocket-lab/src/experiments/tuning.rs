@@ -37,9 +37,9 @@ static ABOUT: About = About {
              writes to a page of memory that nobody has touched. It is pinned, and has its CPU for itself (rest) or shares \
              it with a thread that computes in the ordinary class (busy). Each variant sets one thing, reads back what \
              the system granted, and puts it back after the turn. In the ordinary class: timer slack of 1 ns, a slice of \
-             100 us, and FIFO 50 instead. In FIFO 50, or in the ordinary class where that is refused: memory locked; and \
-             with `--system-wide` /dev/cpu_dma_latency held at 2 us, the governor `performance`, no interrupts for the \
-             CPU, and the preemption mode `full`. SCHED_DEADLINE (200 us in each period) is not granted to pinned \
+             100 µs, and FIFO 50 instead. In FIFO 50, or in the ordinary class where that is refused: memory locked; and \
+             with `--system-wide` /dev/cpu_dma_latency held at 2 µs, the governor `performance`, no interrupts for the \
+             CPU, and the preemption mode `full`. SCHED_DEADLINE (200 µs in each period) is not granted to pinned \
              threads, so neither it nor the thread that it is compared with is pinned; a load is then on every CPU.",
     limits: "One setting at a time: two of them may help together, or not at all. An effect needs its cause, such as \
              interrupts that come, or deep sleep that the processor knows. A program that steers a setting itself \

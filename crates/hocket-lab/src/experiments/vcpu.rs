@@ -28,7 +28,7 @@ static ABOUT: About = About {
     origin: "new; a virtual CPU may share a core with another, or move, and the guest is not told",
     method: "Pairs of CPUs are measured as in `siblings` and held against what the system says. The hand-over of each pair \
              is followed over the run: another level means that the host has moved a CPU or lends its core. One \
-             thread spins on each CPU and reads the clock: a gap above 50 us in a turn in which the guest's kernel did \
+             thread spins on each CPU and reads the clock: a gap above 50 µs in a turn in which the guest's kernel did \
              not put the thread aside was taken by the host, or by interrupts. Beside it stands the steal time that \
              the guest's kernel counts.",
     limits: "A move between equally near host CPUs is invisible, as is one that happens between runs. Long interrupts of \
@@ -49,7 +49,7 @@ static ABOUT: About = About {
             name: LOST,
             unit: "%",
             better: Better::Less,
-            definition: "The share of the turn that lies in gaps above 50 us between two readings.",
+            definition: "The share of the turn that lies in gaps above 50 µs between two readings.",
         },
     ],
     parameters: &[Parameter::new("turn", &TURN), Parameter::new("gap-ns", &lost::LEAST_GAP_NS)],

@@ -26,13 +26,13 @@ static ABOUT: About = About {
     question: "How long until a sleeping worker runs?",
     origin: "the 2009 thesis on SMT in audio engines: the start of a block",
     method: "One pinned thread waits for a signal in one of the ways that a worker can wait; another one, on a CPU of \
-             its own, spins up to instants that are planned 500 us apart and signals at each. Both are in the \
+             its own, spins up to instants that are planned 500 µs apart and signals at each. Both are in the \
              ordinary class or in FIFO 50, and the waiting thread has its CPU for itself (idle) or shares it with one \
              that computes in the ordinary class (busy). `clock` is a thread that sleeps up to the planned \
              instants without anybody who signals. A signal that comes while the thread still sleeps counts from \
              its own instant, so a long delay shows in every signal that it covers. Every signal must be answered.",
     limits: "One waiting thread; waking many takes longer. A CPU that went into a deep sleep state takes longer to \
-             come back after longer pauses than 500 us. `clock` in the ordinary class has Linux's timer slack of 50 us and in FIFO \
+             come back after longer pauses than 500 µs. `clock` in the ordinary class has Linux's timer slack of 50 µs and in FIFO \
              none, so the two classes are not compared with it. In a virtual machine the host's scheduler is part of it.",
     metrics: &[
         Metric {
@@ -70,7 +70,7 @@ const WAKES: [u64; 2] = [30, 100];
 const ENOUGH_FOR_P99: u64 = 100;
 const FIFO: u8 = 50;
 /// Shorter than inside a block (`Settings::hybrid_spin`), where a thread spins through all but long waits. Here each signal comes
-/// 500 us after the last, so a longer spin would leave less of the sleep that the experiment is about. Part of the definition:
+/// 500 µs after the last, so a longer spin would leave less of the sleep that the experiment is about. Part of the definition:
 /// runs with another spin measured something else.
 const HYBRID_SPIN: Duration = Duration::from_micros(50);
 const CLOCK: &str = "clock";

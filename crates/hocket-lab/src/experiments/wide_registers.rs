@@ -31,13 +31,13 @@ static ABOUT: About = About {
              piece fills a row of 64 frames and filters another one by four scalar biquads. `library` fills by \
              `slice::fill`, its length hidden from the compiler, which is a call of the C library's memset; `narrow` by \
              hocket_dsp::rows, 16 bytes at once; `none` not at all. `paced` sleeps on the clock up to instants that \
-             are planned 1333 us apart, 64 frames at 48 kHz, before each block; `hot` works block after block. The \
+             are planned 1333 µs apart, 64 frames at 48 kHz, before each block; `hot` works block after block. The \
              clock is read after each piece. The filled row must be zero and the filtered one what another way of \
              walking over it computes, bit by bit.",
     limits: "Which registers the C library takes is its choice, once a process, and not read back; what the CPU has is \
              told. Where it takes 512 bits, a lower frequency comes on top, and what that costs depends on the \
              package's other cores. Another thread on the same core that uses wide registers may keep them switched \
-             on for both fills. Blocks of some 60 us: a longer one loses a smaller part.",
+             on for both fills. Blocks of some 60 µs: a longer one loses a smaller part.",
     metrics: &[
         Metric {
             name: "time",

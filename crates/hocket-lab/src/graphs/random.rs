@@ -1,4 +1,4 @@
-//! Graphs drawn at random: 2 to 2,000 nodes, 0.1 to 50 us a node, narrow to wide.
+//! Graphs drawn at random: 2 to 2,000 nodes, 0.1 to 50 µs a node, narrow to wide.
 //!
 //! The number of nodes, the cost of a node and the width are log-uniform: a graph of 20 nodes is as
 //! likely as one of 200. Two shapes take turns. `Tracks` are chains side by side that end in one sum, as a

@@ -139,7 +139,8 @@ impl About {
     }
 
     /// A digest of what the figures mean: of id, method and metrics, then, after a dash, of the parameters. Runs with
-    /// different digests measured different things under one name and are not compared.
+    /// different digests measured different things under one name and are not compared. The letter of microseconds is none
+    /// of the meaning: it counts as the `us` that texts had before.
     pub fn definition_digest(&self) -> String {
         let metrics = self.metrics.iter().flat_map(|it| [it.name, it.unit, it.definition]);
         let words = digest([self.id, self.method].into_iter().chain(metrics));
@@ -163,6 +164,7 @@ pub fn same_definition(one: &str, other: &str) -> bool {
 fn digest<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     let mut digest = Sha256::new();
     for text in texts {
+        let text = text.replace("µs", "us");
         digest.update((text.len() as u64).to_le_bytes());
         digest.update(text.as_bytes());
     }
@@ -195,6 +197,8 @@ mod tests {
         assert!(same(About { question: "another", ..ABOUT }));
         assert!(!same(About { method: "another", ..ABOUT }));
         assert!(!same(About { metrics: &[Metric { unit: "us", ..METRIC }], ..ABOUT }));
+        let of = |method| About { method, ..ABOUT }.definition_digest();
+        assert_eq!(of("gaps above 50 µs"), of(concat!("gaps above 50", " us")));
     }
 
     #[test]

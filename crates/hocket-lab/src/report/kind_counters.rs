@@ -146,7 +146,7 @@ fn of_the_kernel(counted: &Counted) -> Option<Table> {
         [plain(line.kind).to_string(), count(line.nodes), time].into_iter().chain(rare).collect()
     };
     let rows: Vec<Vec<String>> = lines.iter().filter(|line| line.nodes > 0).map(row).collect();
-    let heads = ["kind", "nodes", "CPU time (us)"].into_iter().chain(RARE.map(|(_, head)| head));
+    let heads = ["kind", "nodes", "CPU time (µs)"].into_iter().chain(RARE.map(|(_, head)| head));
     (!rows.is_empty()).then(|| Table::new(heads, rows))
 }
 
@@ -160,7 +160,7 @@ pub(super) fn sentences(analysis: &Analysis) -> Vec<String> {
         };
         if let Some(ns) = of(CLOCK) {
             all.push(format!(
-                "A reading of the counters took {} us of CPU time here. This is subtracted; where less than that is left, the \
+                "A reading of the counters took {} µs of CPU time here. This is subtracted; where less than that is left, the \
                  table says only `under`.",
                 us(ns)
             ));

@@ -68,7 +68,7 @@ fn verdict() -> Verdict {
         cause: Cause::Migration,
         share_ns: 9_000,
         subject: "worker 1".into(),
-        text: "worker 1 was moved 2 times: up to 9 us lost".into(),
+        text: "worker 1 was moved 2 times: up to 9 µs lost".into(),
     }];
     Verdict {
         block: LATE.0,
@@ -76,7 +76,7 @@ fn verdict() -> Verdict {
         cause: Cause::SeatTaken,
         share_ns: LATE.1,
         subject: "preview".into(),
-        text: "block 3 came 250 us too late: preview ran for 700 us on the seat of worker 1".into(),
+        text: "block 3 came 250 µs too late: preview ran for 700 µs on the seat of worker 1".into(),
         others,
     }
 }

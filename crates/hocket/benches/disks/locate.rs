@@ -343,7 +343,7 @@ impl Samples {
         ] {
             print(what, ns, 1e3, "us");
         }
-        println!("  (a block is {:.1} us)", size.block_ns() / 1e3);
+        println!("  (a block is {:.1} µs)", size.block_ns() / 1e3);
         for (what, frames) in [
             ("silent after a locate", &self.locate_silent),
             ("silent after a locate that was announced", &self.announced_silent),

@@ -80,7 +80,7 @@ fn find(
     let (effects, found_ns) = search(asked_ns, tracks, probe)?;
     let equalisers = counted(effects);
     note(format_args!(
-        "filled with {equalisers}: a block takes {:.0} us in the median, {:.0} us were asked for; `--fill {effects}` adds as many \
+        "filled with {equalisers}: a block takes {:.0} µs in the median, {:.0} µs were asked for; `--fill {effects}` adds as many \
          again",
         found_ns / 1e3,
         asked_ns / 1e3
@@ -119,7 +119,7 @@ fn probe(
     let times: Vec<f64> = times.collect();
     let found =
         median(&times).ok_or_else(|| Failure::not_possible("--fill: a probe played no block"))?;
-    detail(format_args!("{}: {:.0} us per block", counted(effects), found / 1e3));
+    detail(format_args!("{}: {:.0} µs per block", counted(effects), found / 1e3));
     Ok(found)
 }
 
@@ -132,7 +132,7 @@ fn search(
     let empty = (0, time_ns(0)?);
     if empty.1 > asked_ns * (1.0 + CLOSE) {
         return Err(Failure::bad_input(format!(
-            "--fill: a block of this session takes {:.0} us as it is, {:.0} us were asked for; ask for more, or for more --frames",
+            "--fill: a block of this session takes {:.0} µs as it is, {:.0} µs were asked for; ask for more, or for more --frames",
             empty.1 / 1e3,
             asked_ns / 1e3
         )));
@@ -162,7 +162,7 @@ fn search(
         };
         if next > Fill::MOST_EFFECTS {
             return Err(Failure::bad_input(format!(
-                "--fill: {} make no block of {:.0} us; ask for less, or use a session with more in it",
+                "--fill: {} make no block of {:.0} µs; ask for less, or use a session with more in it",
                 counted(Fill::MOST_EFFECTS),
                 asked_ns / 1e3
             )));
@@ -259,7 +259,7 @@ mod tests {
     #[test]
     fn what_cannot_be_filled_is_refused() {
         let full = search(10_000.0, 8, |_| Ok(20_000.0)).unwrap_err();
-        assert!(full.message.contains("20 us as it is"), "{}", full.message);
+        assert!(full.message.contains("20 µs as it is"), "{}", full.message);
         let endless = search(1e9, 8, |effects| Ok(20_000.0 + effects as f64)).unwrap_err();
         assert!(endless.message.contains("20000 equalisers"), "{}", endless.message);
     }

@@ -213,7 +213,7 @@ fn a_bench_of_one_start_says_that_it_shows_no_difference() {
 fn misses_give_exit_code_1_only_where_asked_for() {
     let session = example("worst-case-8.toml");
     let session = session.to_str().unwrap();
-    // One frame at 96 kHz is 10 us: nobody can make that.
+    // One frame at 96 kHz is 10 µs: nobody can make that.
     let hopeless = [
         "bench",
         session,
@@ -238,7 +238,7 @@ fn misses_give_exit_code_1_only_where_asked_for() {
 #[test]
 fn a_skipped_period_is_a_miss_in_bench_as_in_play() {
     let session = example("worst-case-4.toml");
-    // One frame at 192 kHz is 5 us. Every block that is late costs its own period and a skipped one.
+    // One frame at 192 kHz is 5 µs. Every block that is late costs its own period and a skipped one.
     let bench = ["bench", session.to_str().unwrap(), "--frames", "1", "--rate", "192000"];
     let mut args = bench.to_vec();
     args.extend(["--policy", "off", "--schedule", "serial", "--disturb", "none", "--json"]);
@@ -318,7 +318,7 @@ fn a_gate_that_does_not_judge_is_told_beside_misses() {
     let file = folder.path().join("before.json").display().to_string();
     let bench = ["bench", session.to_str().unwrap(), "--policy", "off", "--schedule", "serial"];
     let bench = [&bench[..], &["--disturb", "none", "--blocks", "20", "--blocks-per-round", "2"]];
-    // Nobody makes a block in 5 us.
+    // Nobody makes a block in 5 µs.
     let bench = [&bench.concat()[..], &["--frames", "1", "--rate", "192000"]].concat();
     assert_eq!(run(&[&bench[..], &["--record", &file]].concat()).code, Some(0));
     let mut record = BenchRecord::read(&file).unwrap();

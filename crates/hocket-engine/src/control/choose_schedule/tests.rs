@@ -191,7 +191,7 @@ fn a_hundred_random_hosts_with_five_schedules() {
         let mut parts = [random.between(0.5, 2.0); 4];
         parts[1..].iter_mut().for_each(|part| *part *= random.between(0.9, 1.4));
         let (far, load) = (random.between(0.8, 1.5), random.between(0.0, 0.1));
-        let name = format!("random host {seed}: {serial:.1} us, {parts:.2?}, {far:.2}, {load:.2}");
+        let name = format!("random host {seed}: {serial:.1} µs, {parts:.2?}, {far:.2}, {load:.2}");
         let played = play(None, move |_| {
             let other = if phases.step(&mut random, (75.0, 400.0)) { far } else { 1.0 };
             let hit = if random.happens(load) { random.between(1.0, 3.0) } else { 1.0 };

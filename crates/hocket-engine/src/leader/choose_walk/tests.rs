@@ -89,7 +89,7 @@ fn jumping(serial: f64, handovers: f64) -> impl Fn(Random) -> Host {
 fn a_handover_that_jumps() {
     for handovers in [10.0, 50.0, 100.0, 200.0, 400.0] {
         for serial in [12.2, 60.0, 400.0] {
-            holds(&format!("{serial} us, {handovers} hand-overs"), jumping(serial, handovers));
+            holds(&format!("{serial} µs, {handovers} hand-overs"), jumping(serial, handovers));
         }
     }
 }
@@ -111,7 +111,7 @@ fn late(serial: f64, probability: f64) -> impl Fn(Random) -> Host {
 fn workers_that_come_late_at_random() {
     for probability in [0.05, 0.2, 0.5, 0.8, 0.96] {
         for serial in [12.0, 60.0, 300.0] {
-            holds(&format!("{serial} us, late in {probability}"), late(serial, probability));
+            holds(&format!("{serial} µs, late in {probability}"), late(serial, probability));
         }
     }
 }
@@ -171,7 +171,7 @@ fn a_hundred_random_hosts() {
         let far = random.between(0.5, 2.5);
         check(
             &format!(
-                "random host {seed}: {serial:.1} us, gain {gain:.2}, other {far:.2} in {length:?}, late {lateness:.2} by {late_by:.1}, load {load:.2}"
+                "random host {seed}: {serial:.1} µs, gain {gain:.2}, other {far:.2} in {length:?}, late {lateness:.2} by {late_by:.1}, load {load:.2}"
             ),
             move |_| {
                 let other = if phases.step(&mut random, length) { far } else { 1.0 };

@@ -34,7 +34,7 @@ pub(super) fn head(options: &Options, setup: &Setup) {
         "{:<7} {:<32} {:>9} {:<20}  {:>6} {:>8} {:>6} {:>8}  {:<20} {:>6}  {:<20} {:<18} auto ends with",
         "graph",
         "",
-        "serial us",
+        "serial µs",
         "serial again",
         "lists",
         "dataflow",

@@ -51,7 +51,7 @@ impl Subject {
     pub(super) fn words(&self) -> String {
         match &self.graph {
             Of::Random(graph) => format!(
-                "{:<6} {:>4} x {:>5.2} us, {:>4} wide",
+                "{:<6} {:>4} x {:>5.2} µs, {:>4} wide",
                 graph.shape.name(),
                 graph.len(),
                 graph.node_us,
