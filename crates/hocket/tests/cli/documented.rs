@@ -4,7 +4,8 @@
 //! with the name of a program are commands, and so are the examples of every `--help`. The commands of a page run in
 //! their order in one folder, those of a help page in another one that has what they read. These do not run as written:
 //!
-//! - What takes long runs with less time. The test prints both forms.
+//! - What takes long runs with less time, and what names something of the reader's may run with what is here. The test
+//!   prints both forms.
 //! - What cannot run here is skipped. The test prints the reason.
 //! - Of `make` and `cargo` the test looks up what they name: their builds and benchmarks take minutes.
 //! - Of forms (`hocket recover FILE`) and names (`hocket play`) it looks up command and options.
@@ -119,7 +120,7 @@ impl Plan {
                 None
             }
             Way::Shorter(shorter) => {
-                println!("`{command}` takes long; run as `{shorter}`");
+                println!("`{command}` is run as `{shorter}`");
                 self.shorter += 1;
                 Some(shorter)
             }
@@ -155,7 +156,7 @@ impl Plan {
 fn every_command_of_the_pages_runs_as_written() {
     let plan = Plan::of_everything();
     println!(
-        "{} run as written, {} with less time, {} looked up, {} skipped",
+        "{} run as written, {} in another form, {} looked up, {} skipped",
         plan.as_written, plan.shorter, plan.looked_up, plan.skipped
     );
     assert!(plan.failures.is_empty(), "{}", plan.failures.join("\n"));

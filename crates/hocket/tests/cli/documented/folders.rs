@@ -1,11 +1,14 @@
 //! What a reader has before the first command, and the shell that runs it.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 use tempfile::TempDir;
 
+use crate::from_text;
 use crate::support::{Ran, root, run};
 
 const MDA: &str = "/usr/lib/lv2/mda.lv2";
@@ -55,6 +58,19 @@ fn folder() -> TempDir {
         copy(&folder, &sound(), sound_of_reader);
     }
     copy(&folder, &root().join("sessions/midi/small-tune.mid"), "song.mid");
+    // What other tools have recorded.
+    for (name, recorded) in [
+        ("perf.txt", from_text::PERF),
+        ("pipewire.json", from_text::PIPEWIRE),
+        ("JackEngineProfiling.log", from_text::JACK),
+    ] {
+        std::fs::write(folder.path().join(name), recorded).unwrap();
+    }
+    // The reader's program to measure, which is the example here.
+    link(&folder, root().join("guests"), "guests");
+    let program = folder.path().join("program");
+    std::fs::write(&program, "#!/bin/sh\nexec python3 guests/python/guest.py\n").unwrap();
+    std::fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
     // The run to compare with.
     copy(&folder, three_runs(), "base.sqlite");
     folder
