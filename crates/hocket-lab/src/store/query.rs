@@ -58,7 +58,7 @@ impl Store {
     pub fn ask(&self, sql: &str, into: &mut dyn TakeRows) -> Result<(), StoreError> {
         self.only_asks(sql)?;
         let mut statement = self.connection.prepare(sql).map_err(misunderstood)?;
-        let names: Vec<String> = statement.column_names().into_iter().map(str::to_string).collect();
+        let names: Vec<String> = statement.column_names().map(str::to_string).collect();
         let width = names.len();
         let mut rows = statement.query([]).map_err(misunderstood)?;
         let mut flow = into.columns(names);
