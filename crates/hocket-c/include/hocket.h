@@ -1786,7 +1786,7 @@ hocket_status hocket_graph_connect(struct hocket_graph *graph,
                                    struct hocket_error **error);
 
 // Adds an edge that brings what `from` put out one largest block (`settings.frames`) ago, whatever the lengths of the
-// blocks. So it may close a cycle, and a node may feed itself. Delay compensation does not count it.
+// blocks; or longer ago, see `hocket_graph_set_feedback_frames`. So it may close a cycle, and a node may feed itself. Delay compensation does not count it.
 //
 // Thread: control. Cost: allocates.
 //
@@ -1795,6 +1795,18 @@ hocket_status hocket_graph_connect(struct hocket_graph *graph,
 hocket_status hocket_graph_feed_back(struct hocket_graph *graph,
                                      const struct hocket_edge *edge,
                                      struct hocket_error **error);
+
+// Has all feedback arrive at least so many frames later; 0, the default, is one largest block. With the longest block that
+// the sound is ever computed in, it sounds alike with all shorter ones. If a changed graph has another number, feedback
+// begins anew.
+//
+// Thread: control. Errors: a graph that an engine plays; a number above 4194304.
+//
+// # Safety
+// P, H, G.
+hocket_status hocket_graph_set_feedback_frames(struct hocket_graph *graph,
+                                               uint32_t frames,
+                                               struct hocket_error **error);
 
 // Adds a node that plays an engine input, and returns its number (`HOCKET_NO_NODE` on failure). Before each block the
 // leader writes what it plays (`hocket_engine_write_input`). Several nodes may play one input. Only feedback may lead

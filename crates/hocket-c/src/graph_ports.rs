@@ -95,7 +95,8 @@ pub unsafe extern "C" fn hocket_graph_connect(
 }
 
 /// Adds an edge that brings what `from` put out one largest block (`settings.frames`) ago, whatever the lengths of the
-/// blocks; or longer ago, see `hocket_graph_set_feedback_frames`. So it may close a cycle, and a node may feed itself. Delay compensation does not count it.
+/// blocks; or longer ago, see `hocket_graph_set_feedback_frames`. So it may close a cycle, and a node may feed itself. Delay
+/// compensation does not count it.
 ///
 /// Thread: control. Cost: allocates.
 ///

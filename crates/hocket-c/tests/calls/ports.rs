@@ -153,6 +153,10 @@ fn edges_that_do_not_fit_are_refused_with_both_names() {
     assert!(draft.connect(Edge { port: 3, ..edge(stereo, stereo) }).contains("edge.port of 3"));
     let aside = Edge { port: HOCKET_PORT_SIDE_CHAIN, ..edge(six, stereo) };
     assert!(draft.connect(aside).contains("no side chain"));
+    // SAFETY: the graph lives, and the error may be null.
+    let waits = |frames| unsafe { hocket_graph_set_feedback_frames(draft.0, frames, null_mut()) };
+    assert_eq!([waits(1 << 22), waits(0)], [Status::Ok; 2]);
+    assert_eq!(waits((1 << 22) + 1), Status::BadInput);
     assert!(draft.feed_back(Edge { gain_lin: f32::NAN, ..edge(stereo, stereo) }).contains("NaN"));
     assert!(draft.feed_back(edge(7, stereo)).contains("no node 7"));
     let own = draft.connect(edge(stereo, stereo));
