@@ -1786,7 +1786,8 @@ hocket_status hocket_graph_connect(struct hocket_graph *graph,
                                    struct hocket_error **error);
 
 // Adds an edge that brings what `from` put out one largest block (`settings.frames`) ago, whatever the lengths of the
-// blocks; or longer ago, see `hocket_graph_set_feedback_frames`. So it may close a cycle, and a node may feed itself. Delay compensation does not count it.
+// blocks; or longer ago, see `hocket_graph_set_feedback_frames`. So it may close a cycle, and a node may feed itself. Delay
+// compensation does not count it.
 //
 // Thread: control. Cost: allocates.
 //

@@ -108,7 +108,7 @@ fn feedback_that_waits_longer_than_blocks_sounds_alike_with_all_of_them() {
             if heard.len() >= 480 {
                 grown.iter().for_each(|frames| _ = editor.control().set_largest_block(*frames));
             }
-            let frames = engine.largest_block().min(96) as usize;
+            let frames = engine.largest_block().min(96);
             assert_eq!(engine.process(frames).frames, frames);
             heard.extend(engine.output(frames).left.iter().map(|sample| sample.to_bits()));
         }

@@ -289,8 +289,13 @@ mod tests {
         let design = ProducerConsumer.design(&host, Size::Quick).unwrap();
         for variant in &design.variants {
             let pair = Pair { items: 500, ..Pair::of(variant).unwrap() };
-            let samples = pair.turn().unwrap();
-            assert_eq!(samples[0].check, Check::Passed, "{}", variant.name);
+            // Another test confines the threads of this process meanwhile, and puts them back.
+            let moved = |turn: &Result<_, Fault>| {
+                turn.as_ref().is_err_and(|fault| fault.to_string().contains("asked for CPUs"))
+            };
+            let mut turns = std::iter::repeat_with(|| pair.turn()).take(50);
+            let turn = turns.find(|turn| !moved(turn)).expect("CPUs to itself, once in 50 turns");
+            assert_eq!(turn.unwrap()[0].check, Check::Passed, "{}", variant.name);
         }
     }
 
