@@ -10,7 +10,7 @@ const WAITING: (usize, usize) = (8 * 1024, 8 * 4096);
 /// Chooses what leaves the event output of an effect: what the effect sends or, while it is bypassed, what it receives.
 ///
 /// What is received passes as late as the effect's sound. Changes of parameters are the effect's own, so they do not pass.
-/// Where the choice changes, all notes end that went out before. So none hangs, and whoever holds a key strikes it anew.
+/// Where the choice changes, all notes end that went out before. So none hangs; a key that is held down has to be struck again.
 ///
 /// Thread: as the processor that has it. Cost: O(events); no allocation, lock or system call but in [`EventSwitch::new`].
 ///

@@ -248,7 +248,8 @@ impl DiskBuffer {
         DiskBuffer::start(settings, &channels, disk.wait, rate_hz).map(Some)
     }
 
-    /// Whether [`DiskBuffer::of`] would have enough memory for these files. Starts nothing: for whoever has to write files before.
+    /// Whether [`DiskBuffer::of`] would have enough memory for these files. Starts nothing. Call it before you write
+    /// temporary files.
     ///
     /// # Errors
     /// [`DiskError::TooSmall`].

@@ -60,7 +60,8 @@ impl Failure {
         Failure { exit: Exit::NotPossible, message: message.to_string() }
     }
 
-    /// An output is not written: exit code 3. Where its reader went away (`| head`), nobody is told: who ends a reader knows it.
+    /// An output is not written: exit code 3. Where its reader has exited (`| head`), there is no message:
+    /// the user ended it.
     pub fn not_written(error: impl Error + 'static) -> Failure {
         match is_broken_pipe(&error) {
             true => Failure { exit: Exit::NotPossible, message: String::new() },

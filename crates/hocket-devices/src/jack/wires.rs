@@ -126,7 +126,7 @@ pub(super) struct Found {
     pub(super) lost: Vec<String>,
     /// Connected again, from and to.
     pub(super) connected: Vec<(String, String)>,
-    /// The numbers of own MIDI ports that have lost a sender, whoever had connected it.
+    /// Numbers of our MIDI ports that have lost a connection, ours or one that the user made.
     pub(super) cut: Vec<usize>,
 }
 
@@ -135,7 +135,7 @@ pub(super) struct Found {
 pub(super) struct Made {
     /// From and to.
     pub(super) pairs: Vec<(String, String)>,
-    /// Own ports whose other ports were gone by then.
+    /// Our ports whose other end had left the server in the meantime.
     pub(super) lost: Vec<String>,
 }
 
@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn a_midi_port_that_loses_a_sender_is_told_once_whoever_took_it_away() {
+    fn a_midi_port_that_loses_a_connection_is_reported_once() {
         let server = Server::default();
         server.plug(&["keys:out", "pads:out"]);
         let own = Own { midi: texts(&["h:a", "h:b"]), ..Own::default() };

@@ -297,7 +297,7 @@ fn notes_end_when_somebody_asks_for_it() {
     notes_end_when(NAME, Mode::WaitsForClients, observer, |_, ends| ends.ask_all());
 }
 
-/// Stands still for some periods when it is told to.
+/// Blocks the callback for some periods once the flag is set.
 struct Pauses(Arc<AtomicBool>);
 
 impl BlockObserver for Pauses {

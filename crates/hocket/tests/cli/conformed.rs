@@ -309,9 +309,9 @@ fn a_folder_that_is_missing_or_full_is_told_with_what_helps() {
     refused(ran.into(), &["the largest size allowed", "with more room", "length_s"]);
 }
 
-/// 10 TB: no disk of a test has as much room. That is told before anything is decoded.
+/// 10 TB, more than any disk that runs this test has. The error comes before anything is decoded.
 #[test]
-fn room_that_is_not_there_is_told_before_anything_is_decoded() {
+fn missing_disk_space_is_an_error_before_anything_is_decoded() {
     let folder = tempfile::tempdir().unwrap();
     crate::long_files::write_mp3(&folder.path().join("a.mp3"), 20, 1_200_000_000);
     let session = session(folder.path(), 48_000, &["{ file = \"a.mp3\" }".into()]);

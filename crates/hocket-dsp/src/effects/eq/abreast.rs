@@ -156,8 +156,8 @@ fn step(c: &[[f64; ROWS]; 5], [first, second]: &mut [[f64; ROWS]; 2], y: &mut [f
 /// Each band is a frame behind the one before it, so they do not wait for each other: in turn `n` band `k` has frame `n - k`.
 /// What they carry from turn to turn fills eleven of the sixteen registers, and a turn needs most of the others. So
 /// coefficients are read anew in each turn, and frames come from a small buffer and go back to it. Both are in cells: the
-/// compiler must assume that a frame that goes back changes a coefficient. Otherwise it keeps coefficients in registers, what is
-/// carried goes through memory, and a turn takes twice as long.
+/// compiler must assume that a frame that goes back changes a coefficient. Otherwise it keeps coefficients in registers and
+/// spills what is carried to the stack, and a turn takes twice as long.
 ///
 /// # Pieces
 /// A piece is what lies between two control points. Each band flushes before its own frame there, so in the first four turns
