@@ -9,18 +9,23 @@
 //! does not count. Ratios pair a turn with that of the serial walk in the same round
 //! ([`compare`]). `serial, again` is the serial walk once more: a difference below it is none.
 //!
+//! `serial, one on each CPU` plays two whole sessions at once, by two engines that wait for nothing but the host, and counts half
+//! of the time. So it is what this machine gives two workers at best, at that minute: two virtual CPUs may share a core, and
+//! two cores their clock and their memory. The ways with two workers are compared with it, too.
+//!
 //! Nothing is judged. Without `--bench` all of it runs briefly, to see that it works.
 
 use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Barrier;
 use std::time::Instant;
 
 use hocket::load::{LoadedSession, load_session_for_seats, topology};
 use hocket_engine::{
-    Couples, Engine, Fusing, Policy, ScheduleKind, Seating, Settings, SiblingPolicy, Steer,
-    Strategy, offline, prepare_session,
+    Couples, Engine, Fusing, Policy, ScheduleKind, SeatSpeeds, Seating, Settings, SiblingPolicy,
+    Steer, Strategy, offline, prepare_session,
 };
 use hocket_lab::provenance::{BenchCommand, bench_exit};
 use hocket_lab::stats::{Rng, compare, median};
@@ -45,25 +50,29 @@ struct Way {
     schedule: ScheduleKind,
     workers: usize,
     couples: Couples,
+    /// So many engines, each on a CPU of its own.
+    engines: usize,
 }
 
 /// The first one is what the others are compared with, the second its twin.
-const WAYS: [Way; 5] = [
-    Way::new("serial", ScheduleKind::Serial, 1, Couples::WhereTheyPay),
-    Way::new("serial, again", ScheduleKind::Serial, 1, Couples::WhereTheyPay),
-    Way::new("serial, lanes off", ScheduleKind::Serial, 1, Couples::Never),
-    Way::new("dataflow, 2 workers", ScheduleKind::Dataflow, 2, Couples::WhereTheyPay),
-    Way::new("critical, 2 workers", ScheduleKind::Critical, 2, Couples::WhereTheyPay),
+const WAYS: [Way; 6] = [
+    Way::new("serial", ScheduleKind::Serial, 1),
+    Way::new("serial, again", ScheduleKind::Serial, 1),
+    Way { couples: Couples::Never, ..Way::new("serial, lanes off", ScheduleKind::Serial, 1) },
+    Way { engines: 2, ..Way::new(EACH, ScheduleKind::Serial, 1) },
+    Way::new("dataflow, 2 workers", ScheduleKind::Dataflow, 2),
+    Way::new("critical, 2 workers", ScheduleKind::Critical, 2),
 ];
+const EACH: &str = "serial, one on each CPU";
 
 impl Way {
-    const fn new(
-        name: &'static str,
-        schedule: ScheduleKind,
-        workers: usize,
-        couples: Couples,
-    ) -> Way {
-        Way { name, schedule, workers, couples }
+    const fn new(name: &'static str, schedule: ScheduleKind, workers: usize) -> Way {
+        Way { name, schedule, workers, couples: Couples::WhereTheyPay, engines: 1 }
+    }
+
+    /// The CPUs that it takes, counted as workers.
+    fn cpus(&self) -> usize {
+        self.workers * self.engines
     }
 }
 
@@ -87,7 +96,7 @@ fn run() -> Result<(), String> {
     let ways = here
         .iter()
         .zip(&times_s)
-        .map(|(way, times)| json!({ "name": way.name, "workers": way.workers, "times_s": times }));
+        .map(|(way, times)| json!({ "name": way.name, "workers": way.workers, "engines": way.engines, "times_s": times }));
     let result = json!({
         "tracks": TRACKS, "bands": EFFECTS * BANDS, "seconds": seconds, "rate_hz": RATE_HZ, "frames": FRAMES,
         "rounds": rounds, "ways": ways.collect::<Vec<_>>(),
@@ -117,8 +126,9 @@ fn turns(
     Ok(times_s)
 }
 
+/// Where its workers sit, or those of all its engines.
 fn seating(way: &Way, topology: &Topology) -> Result<Seating, String> {
-    Seating::here(topology, SIBLING, Some(way.workers)).map_err(|error| error.to_string())
+    Seating::here(topology, SIBLING, Some(way.cpus())).map_err(|error| error.to_string())
 }
 
 fn turn(
@@ -127,7 +137,55 @@ fn turn(
     loaded: &LoadedSession,
     topology: &Topology,
 ) -> Result<f64, String> {
-    let seating = seating(way, topology)?;
+    let all = seating(way, topology)?;
+    let seatings = match way.engines {
+        1 => vec![all],
+        engines => {
+            (0..engines).map(|which| one_seat(&all, which, topology)).collect::<Result<_, _>>()?
+        }
+    };
+    let mut engines = Vec::new();
+    for seating in seatings {
+        engines.push(start(way, loaded, seating)?);
+    }
+    let ready = Barrier::new(engines.len());
+    let took_s = std::thread::scope(|scope| {
+        let mut others = Vec::new();
+        let mut engines = engines.iter_mut();
+        let first = engines.next();
+        for engine in engines {
+            others.push(scope.spawn(|| play(way, seconds, engine, &ready)));
+        }
+        let mut longest_s = 0.0f64;
+        for engine in first {
+            longest_s = play(way, seconds, engine, &ready)?;
+        }
+        for other in others {
+            longest_s = longest_s.max(other.join().map_err(|_| "a walk panicked")??);
+        }
+        Ok::<f64, String>(longest_s)
+    })?;
+    Ok(took_s / way.engines as f64)
+}
+
+/// A seat for one worker, on the CPU of worker `which` of `all`.
+fn one_seat(all: &Seating, which: usize, topology: &Topology) -> Result<Seating, String> {
+    let mut speeds = SeatSpeeds::default();
+    for worker in 0..all.placement().workers.len() {
+        if let Some(cpu) = all.worker_cpu(worker) {
+            // Workers take the fastest seats first.
+            speeds.by_cpu.insert(cpu, if worker == which { 1.0 } else { 0.5 });
+        }
+    }
+    let seat = Seating::here_with(topology, SIBLING, Some(1), &speeds);
+    let seat = seat.map_err(|error| error.to_string())?;
+    match seat.worker_cpu(0) == all.worker_cpu(which) {
+        true => Ok(seat),
+        false => Err("no CPU of its own for each of two engines".to_owned()),
+    }
+}
+
+fn start(way: &Way, loaded: &LoadedSession, seating: Seating) -> Result<Engine, String> {
     let policy = Policy { schedule: way.schedule, sibling: SIBLING, wait: Strategy::Hybrid };
     let settings = Settings {
         steer: Steer::Fixed,
@@ -138,37 +196,51 @@ fn turn(
     };
     let prepared = prepare_session(&loaded.session, &loaded.media, RATE_HZ, Fusing::Chains);
     let prepared = prepared.map_err(|error| error.to_string())?;
-    let mut engine =
-        Engine::start(prepared, settings, seating).map_err(|error| error.to_string())?;
+    Engine::start(prepared, settings, seating).map_err(|error| error.to_string())
+}
+
+/// How long the whole session takes, in seconds, from when all engines of the turn are ready.
+fn play(way: &Way, seconds: usize, engine: &mut Engine, ready: &Barrier) -> Result<f64, String> {
     let frames = seconds as u64 * u64::from(RATE_HZ);
     let entered = engine.enter();
+    ready.wait();
     let begun = Instant::now();
     let mut loudest = 0.0f32;
-    let Ok(done) = offline::render_blocks(&mut engine, frames, |engine, length| {
+    let Ok(done) = offline::render_blocks(engine, frames, |engine, length| {
         loudest = loudest.max(engine.output(length).left[0].abs());
         Ok::<bool, Infallible>(true)
     });
-    let took = begun.elapsed().as_secs_f64();
+    let took_s = begun.elapsed().as_secs_f64();
     drop(entered);
     if done < frames || loudest == 0.0 {
         return Err(format!("{}: nothing sounds", way.name));
     }
-    Ok(took)
+    Ok(took_s)
 }
 
 fn print(ways: &[&Way], times_s: &[Vec<f64>]) -> Result<(), String> {
     println!("{TRACKS} tracks with {} bands, blocks of {FRAMES} frames", EFFECTS * BANDS);
-    println!("{:<22} {:>8}  time / serial [95 %]", "way", "time");
+    let name = "way";
+    println!("{name:<24} {:>8}  {:<22}  time / {EACH} [95 %]", "time", "time / serial [95 %]");
+    let each = ways.iter().position(|way| way.name == EACH);
     for (way, times) in ways.iter().zip(times_s) {
-        let compared = compare(&times_s[0], times, SEED).ok_or("no turn")?;
-        let interval = match compared.interval {
-            Some(within) => format!(" [{:.3}, {:.3}]", within.low, within.high),
-            None => " (too few rounds for an interval)".to_owned(),
-        };
         let took = median(times).unwrap_or(f64::NAN);
-        println!("{:<22} {took:>6.3} s  {:.3}{interval}", way.name, compared.ratio);
+        let beside = each.filter(|_| way.cpus() > 1 && way.name != EACH);
+        let beside = beside.map_or(Ok(String::new()), |each| ratio(&times_s[each], times))?;
+        let of_serial = ratio(&times_s[0], times)?;
+        println!("{:<24} {took:>6.3} s  {of_serial:<22}  {beside}", way.name);
     }
     Ok(())
+}
+
+/// One way's time by that of another one, with its interval, in words.
+fn ratio(base_s: &[f64], times_s: &[f64]) -> Result<String, String> {
+    let compared = compare(base_s, times_s, SEED).ok_or("no turn")?;
+    let interval = match compared.interval {
+        Some(within) => format!(" [{:.3}, {:.3}]", within.low, within.high),
+        None => " (too few rounds)".to_owned(),
+    };
+    Ok(format!("{:.3}{interval}", compared.ratio))
 }
 
 // --- the session ----------------------------------------------------------------
