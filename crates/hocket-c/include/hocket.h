@@ -950,6 +950,8 @@ typedef struct hocket_clip_note {
     uint32_t key;
     // The velocity, 0 to 1.
     double velocity;
+    // The MIDI channel, 0 to 15.
+    uint32_t channel;
 } hocket_clip_note;
 
 // Notes on the time line of a track. Effects of the track with an event input play them, such as "synth".

@@ -59,6 +59,8 @@ pub struct ClipNote {
     pub key: u32,
     /// The velocity, 0 to 1.
     pub velocity: f64,
+    /// The MIDI channel, 0 to 15.
+    pub channel: u32,
 }
 
 /// Notes on the time line of a track. Effects of the track with an event input play them, such as "synth".
@@ -212,19 +214,20 @@ impl NoteClip {
 
 impl ClipNote {
     fn read(&self, index: usize) -> Result<Note, Failure> {
-        let ClipNote { at, length, key, velocity } = *self;
+        let ClipNote { at, length, key, velocity, channel } = *self;
         let key = u8::try_from(key).ok().filter(|key| *key < 128);
+        let channel = u8::try_from(channel).ok().filter(|channel| *channel < 16);
         let fits = at.is_finite()
             && at >= 0.0
             && length.is_finite()
             && length > 0.0
             && (0.0..=1.0).contains(&velocity);
-        let key = key.filter(|_| fits).ok_or_else(|| {
+        let (key, channel) = key.zip(channel).filter(|_| fits).ok_or_else(|| {
             Failure::bad_input(format!(
-                "note {index} is not possible: it starts at 0 or later, is longer than 0, has a key of 0 to 127 \
-                 and a velocity of 0 to 1"
+                "note {index} is not possible: it starts at 0 or later, is longer than 0, has a key of 0 to 127, \
+                 a velocity of 0 to 1 and a channel of 0 to 15"
             ))
         })?;
-        Ok(Note { at, length, key, velocity })
+        Ok(Note { at, length, key, velocity, channel })
     }
 }

@@ -91,8 +91,6 @@ pub(crate) struct Note {
     /// The unit of its times: that of the timeline it lies in.
     pub base: TimeBase,
     pub it: ClipNote,
-    /// MIDI channel, from 0.
-    pub channel: u8,
 }
 
 /// What the arrangement holds.
@@ -427,8 +425,20 @@ impl<'a, 'r> Reader<'a, 'r> {
             self.remarks.add(note, "what moves inside a note (an expression)", "is left out");
         }
         let velocity = self.xml.number(note, "vel")?.unwrap_or(USUAL_VELOCITY).clamp(0.0, 1.0);
-        let it = ClipNote { at, length: length(at, end), key, velocity };
-        Ok(Some(Note { base: scope.unit, it, channel: whole("channel").unwrap_or(0) }))
+        let channel = self.midi_channel(note);
+        let it = ClipNote { at, length: length(at, end), key, velocity, channel };
+        Ok(Some(Note { base: scope.unit, it }))
+    }
+
+    /// The MIDI channel of a note, from 0; the first one where it says none.
+    fn midi_channel(&mut self, note: &Element<'a>) -> u8 {
+        let Some(said) = note.attribute("channel") else { return 0 };
+        let fits = said.trim().parse::<u8>().ok().filter(|channel| *channel < 16);
+        fits.unwrap_or_else(|| {
+            let what = "a note whose MIDI channel is none from 0 to 15";
+            self.remarks.add(note, what, "plays on the first one");
+            0
+        })
     }
 
     /// Audio at its own speed: its first second plays where the timeline's zero is.

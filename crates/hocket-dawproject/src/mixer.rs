@@ -485,12 +485,6 @@ impl<'a> Mixer<'a, '_> {
         if !chain.iter().any(|effect| self.catalogue.has_event_input(&effect.kind)) {
             let what = format!("{}:", some(notes.len()));
             self.remarks.add(&owner, what, NO_INSTRUMENT);
-            return;
-        }
-        let elsewhere = notes.iter().filter(|note| note.channel != 0).count();
-        if elsewhere > 0 {
-            let what = format!("{} with a MIDI channel other than the first:", some(elsewhere));
-            self.remarks.add(&owner, what, "the instrument receives them on the first one");
         }
     }
 

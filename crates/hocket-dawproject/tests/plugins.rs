@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use common::{CATALOGUE, Made, ONE, lanes, ramp, song};
 use hocket_dawproject::{Import, Imported, import};
-use hocket_plan::session::{EffectAt, LaneTarget, StripId};
+use hocket_plan::session::{EffectAt, LaneTarget, NoteSource, StripId};
 use hocket_plan::{EffectCatalogue, ParamLabel, ParamSpec};
 
 const CLAP: &str = "clap:org.test.drive";
@@ -247,7 +247,7 @@ fn notes_of_a_folder(inner: &str) -> Imported {
          <Track id=\"mt\"><Channel id=\"m\" role=\"master\"/></Track>"
     );
     let notes = "<Notes><Note time=\"0\" duration=\"1\" key=\"60\" channel=\"9\"/>\
-        <Note time=\"1\" duration=\"1\" key=\"60\" channel=\"0\"/></Notes>";
+        <Note time=\"1\" duration=\"1\" key=\"60\" channel=\"16\"/></Notes>";
     let xml = song(&structure, &lanes(notes));
     let made = Made::of(&[("project.xml", xml.as_bytes())]);
     let how = Import { catalogue: &Installed, stand_in: &[], stop: None, checks_schema: false };
@@ -261,8 +261,10 @@ fn instruments_receive_the_notes_of_their_channel() {
     assert_eq!((session.tracks.len(), session.tracks[0].notes[0].len()), (1, 2));
     assert!(session.tracks[0].strip.chain.iter().all(|effect| effect.events.is_none()));
     assert_eq!(imported.remarks.len(), 1, "{:?}", imported.remarks);
-    let told = "1 note of 'one' with a MIDI channel other than the first";
+    let told = "a note whose MIDI channel is none from 0 to 15";
     assert!(imported.remarks[0].contains(told), "{:?}", imported.remarks);
+    let NoteSource::Written(notes) = &session.tracks[0].notes[0].source else { panic!("a file") };
+    assert_eq!(notes.iter().map(|note| note.channel).collect::<Vec<_>>(), [9, 0]);
     // A group has no notes: a track does, and the instruments of the group name it.
     let imported =
         notes_of_a_folder("<Track id=\"inner\" name=\"inner\"><Channel id=\"ic\"/></Track>");

@@ -513,7 +513,7 @@ fn notes() -> NoteClip {
         length: None,
         chase: true,
         source: NoteSource::Written(
-            [ClipNote { at: 0.0, length: 1.0, key: 60, velocity: 1.0 }].into(),
+            [ClipNote { at: 0.0, length: 1.0, key: 60, velocity: 1.0, channel: 0 }].into(),
         ),
     }
 }

@@ -108,12 +108,13 @@ fn number(min: f64, max: f64) -> Json {
     json!({ "type": "number", "minimum": min, "maximum": max })
 }
 
-/// A note of a clip: with a velocity, or without.
+/// A note of a clip: with a velocity and a MIDI channel, or without.
 fn note() -> Json {
     let length = json!({ "type": "number", "exclusiveMinimum": 0.0, "maximum": schema::MAX_S });
     let key = json!({ "type": "integer", "minimum": 0, "maximum": 127 });
-    let parts = [number(0.0, schema::MAX_S), length, key, number(0.0, 1.0)];
-    json!({ "type": "array", "minItems": 3, "maxItems": 4, "prefixItems": parts })
+    let channel = json!({ "type": "integer", "minimum": 1, "maximum": 16 });
+    let parts = [number(0.0, schema::MAX_S), length, key, number(0.0, 1.0), channel];
+    json!({ "type": "array", "minItems": 3, "maxItems": 5, "prefixItems": parts })
 }
 
 /// A point of a lane: with the way to the next one, or without.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -180,18 +181,17 @@ pub(crate) fn read(path: &Path) -> Result<Arc<[u8]>, Option<(String, String)>> {
     }
 }
 
-/// `[time, length, key]`, and maybe the velocity.
+/// `[time, length, key]`, and maybe the velocity and the MIDI channel.
 fn note(mistakes: &Mistakes<'_>, item: &Spanned<DeValue<'_>>) -> Option<ClipNote> {
     let parts = item.get_ref().as_array().map(|parts| &parts[..]);
-    let (at, length, key, velocity) = match parts {
-        Some([at, length, key]) => (at, length, key, None),
-        Some([at, length, key, velocity]) => (at, length, key, Some(velocity)),
+    let (at, length, key, rest) = match parts {
+        Some([at, length, key, rest @ ..]) if rest.len() <= 2 => (at, length, key, rest),
         _ => {
             let cause = match parts {
                 Some(parts) => format!("a note cannot have {} parts", parts.len()),
                 None => format!("a note cannot be {}", describe(item.get_ref())),
             };
-            let remedy = "write [time, length, key] or [time, length, key, velocity]";
+            let remedy = "write [time, length, key], [time, length, key, velocity] or [time, length, key, velocity, channel]";
             mistakes.report(item.span(), cause, remedy);
             return None;
         }
@@ -205,24 +205,40 @@ fn note(mistakes: &Mistakes<'_>, item: &Spanned<DeValue<'_>>) -> Option<ClipNote
         }
         fits
     });
-    let key_number = key_of(mistakes, key);
-    let velocity = match velocity {
+    let key = midi_number(mistakes, key, "key", (0..=127, "127; 60 is middle C"));
+    let velocity = match rest.first() {
         None => Some(USUAL_VELOCITY),
         Some(velocity) => part(mistakes, velocity, "the velocity of a note", (0.0, 1.0)),
     };
-    Some(ClipNote { at: at?, length: length?, key: key_number?, velocity: velocity? })
+    let channel = match rest.get(1) {
+        None => Some(1),
+        Some(channel) => midi_number(mistakes, channel, "MIDI channel", (1..=16, "16")),
+    };
+    Some(ClipNote {
+        at: at?,
+        length: length?,
+        key: key?,
+        velocity: velocity?,
+        channel: channel? - 1,
+    })
 }
 
-fn key_of(mistakes: &Mistakes<'_>, key: &Spanned<DeValue<'_>>) -> Option<u8> {
-    let found = whole(key.get_ref());
-    let fits = found.and_then(|key| u8::try_from(key).ok()).filter(|key| *key < 128);
+/// A whole number of a note, in its range; `to` is its end in words.
+fn midi_number(
+    mistakes: &Mistakes<'_>,
+    item: &Spanned<DeValue<'_>>,
+    what: &str,
+    (range, to): (RangeInclusive<u8>, &str),
+) -> Option<u8> {
+    let found = whole(item.get_ref());
+    let fits = found.and_then(|found| u8::try_from(found).ok()).filter(|it| range.contains(it));
     if fits.is_none() {
         let cause = match found {
-            Some(key) => format!("the key of a note is out of range: {key}"),
-            None => format!("the key of a note cannot be {}", describe(key.get_ref())),
+            Some(found) => format!("the {what} of a note is out of range: {found}"),
+            None => format!("the {what} of a note cannot be {}", describe(item.get_ref())),
         };
-        let remedy = "write a whole number from 0 to 127; 60 is middle C";
-        mistakes.report(key.span(), cause, remedy);
+        let remedy = format!("write a whole number from {} to {to}", range.start());
+        mistakes.report(item.span(), cause, remedy);
     }
     fits
 }

@@ -227,8 +227,8 @@ pub(crate) const NOTES: Key = key(
     "notes",
     Value::Notes,
     "`file`",
-    "Each `[time, length, key]` or `[time, length, key, velocity]`: the key from 0 to 127, 60 is middle C; the velocity \
-     from 0 to 1, or 0.8.",
+    "Each `[time, length, key]`, `[time, length, key, velocity]` or `[time, length, key, velocity, channel]`: the key \
+     from 0 to 127, 60 is middle C; the velocity from 0 to 1, or 0.8; the MIDI channel from 1 to 16, or 1.",
 );
 pub(crate) const MIDI_TRACK: Key = key(
     "midi_track",

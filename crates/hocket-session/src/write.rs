@@ -351,9 +351,13 @@ impl Writer<'_> {
 
     fn written(&mut self, notes: &[ClipNote]) {
         self.out.push_str("notes = [\n");
-        for ClipNote { at, length, key, velocity } in notes {
+        for ClipNote { at, length, key, velocity, channel } in notes {
             let (at, length, velocity) = (number(*at), number(*length), number(*velocity));
-            let _ = writeln!(self.out, "    [{at}, {length}, {key}, {velocity}],");
+            let _ = write!(self.out, "    [{at}, {length}, {key}, {velocity}");
+            if *channel > 0 {
+                let _ = write!(self.out, ", {}", channel + 1);
+            }
+            self.out.push_str("],\n");
         }
         self.out.push_str("]\n");
     }

@@ -30,9 +30,12 @@ fn messages(more: &str) -> Vec<(f64, Vec<u8>)> {
 
 #[test]
 fn written_notes_are_in_the_model() {
-    let clip = only(&track("notes = [[0, 1, 60], [1.5, 0.25, 64, 1]]\nstart = 4\nlength = 2"));
-    let note = |at, length, key, velocity| ClipNote { at, length, key, velocity };
-    let notes = [note(0.0, 1.0, 60, 0.8), note(1.5, 0.25, 64, 1.0)];
+    let clip = only(&track(
+        "notes = [[0, 1, 60], [1.5, 0.25, 64, 1], [2, 1, 36, 1, 10]]\nstart = 4\nlength = 2",
+    ));
+    let note = |at, length, key, velocity| ClipNote { at, length, key, velocity, channel: 0 };
+    let drum = ClipNote { channel: 9, ..note(2.0, 1.0, 36, 1.0) };
+    let notes = [note(0.0, 1.0, 60, 0.8), note(1.5, 0.25, 64, 1.0), drum];
     let expected = NoteClip {
         base: TimeBase::Beats,
         start: 4.0,
@@ -112,7 +115,15 @@ fn wrong_notes_are_refused_with_place_and_remedy() {
     check(&notes("[]"), 4, "there are no notes", "at least one");
     check(&notes("3"), 4, "'notes' cannot be a whole number", "a list of notes");
     check(&notes("[[0, 1]]"), 4, "a note cannot have 2 parts", "[time, length, key]");
-    check(&notes("[[0, 1, 60, 1, 1]]"), 4, "a note cannot have 5 parts", "velocity");
+    check(&notes("[[0, 1, 60, 1, 1, 1]]"), 4, "a note cannot have 6 parts", "velocity, channel");
+    check(
+        &notes("[[0, 1, 60, 1, 0]]"),
+        4,
+        "the MIDI channel of a note is out of range: 0",
+        "1 to 16",
+    );
+    check(&notes("[[0, 1, 60, 1, 17]]"), 4, "the MIDI channel of a note is out of range: 17", "16");
+    check(&notes("[[0, 1, 60, 1, 1.5]]"), 4, "the MIDI channel of a note cannot be", "1 to 16");
     check(&notes("['C4']"), 4, "a note cannot be a text", "[time, length, key]");
     check(&notes("[[-1, 1, 60]]"), 4, "the time of a note is out of range: -1", "from 0 to");
     check(&notes("[['now', 1, 60]]"), 4, "the time of a note cannot be a text", "a number");

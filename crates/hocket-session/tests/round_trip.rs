@@ -72,8 +72,14 @@ fn effect() -> impl Strategy<Value = Effect> {
 /// Notes that the session says itself, or those of the one MIDI file; its messages come with the reading.
 fn notes() -> impl Strategy<Value = NoteClip> {
     let base = prop_oneof![Just(TimeBase::Seconds), Just(TimeBase::Beats)];
-    let note = (0.0..1e4f64, 1e-3..1e2f64, 0u8..128, 0.0..=1.0f64);
-    let note = note.prop_map(|(at, length, key, velocity)| ClipNote { at, length, key, velocity });
+    let note = (0.0..1e4f64, 1e-3..1e2f64, 0u8..128, 0.0..=1.0f64, 0u8..16);
+    let note = note.prop_map(|(at, length, key, velocity, channel)| ClipNote {
+        at,
+        length,
+        key,
+        velocity,
+        channel,
+    });
     let written =
         prop::collection::vec(note, 1..6).prop_map(|notes| NoteSource::Written(notes.into()));
     let file = prop_oneof![

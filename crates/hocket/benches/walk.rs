@@ -150,16 +150,12 @@ fn turn(
     }
     let ready = Barrier::new(engines.len());
     let took_s = std::thread::scope(|scope| {
+        let Some((first, rest)) = engines.split_first_mut() else { return Ok(0.0) };
         let mut others = Vec::new();
-        let mut engines = engines.iter_mut();
-        let first = engines.next();
-        for engine in engines {
+        for engine in rest {
             others.push(scope.spawn(|| play(way, seconds, engine, &ready)));
         }
-        let mut longest_s = 0.0f64;
-        for engine in first {
-            longest_s = play(way, seconds, engine, &ready)?;
-        }
+        let mut longest_s = play(way, seconds, first, &ready)?;
         for other in others {
             longest_s = longest_s.max(other.join().map_err(|_| "a walk panicked")??);
         }

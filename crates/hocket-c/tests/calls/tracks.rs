@@ -44,8 +44,8 @@ const NEW: NewStrip = NewStrip {
 fn a_new_track_plays_notes() {
     let (session, engine) = session();
     let notes = [
-        ClipNote { at: 0.0, length: 4.0, key: 69, velocity: 0.75 },
-        ClipNote { at: 0.0, length: 4.0, key: 73, velocity: 1.0 },
+        ClipNote { at: 0.0, length: 4.0, key: 69, velocity: 0.75, channel: 0 },
+        ClipNote { at: 0.0, length: 4.0, key: 73, velocity: 1.0, channel: 15 },
     ];
     let clip = NoteClip {
         unit: HOCKET_LANE_SECONDS,
@@ -78,6 +78,7 @@ fn a_new_track_plays_notes() {
         ClipNote { key: 128, ..notes[0] },
         ClipNote { length: 0.0, ..notes[0] },
         ClipNote { velocity: 1.5, ..notes[0] },
+        ClipNote { channel: 16, ..notes[0] },
         ClipNote { at: f64::NAN, ..notes[0] },
     ] {
         let (status, text) = add(&sources(&NoteClip { notes: &wrong, count: 1, ..clip }));

@@ -17,9 +17,6 @@ use hocket_time::{EventKind, Note, NoteAction, Pushed, Segment, TempoMap, TimeBa
 
 use spans::{Holds, Place, Sounds, Span, Spans, spans_of};
 
-/// The MIDI channel of notes that the session says itself.
-const CHANNEL: i8 = 0;
-
 /// Something that clips send.
 #[derive(Debug, Clone, Copy)]
 struct Timed {
@@ -295,9 +292,9 @@ fn of_notes(notes: &[ClipNote], limit: f64, ids: &mut impl Iterator<Item = i32>)
     let mut events = Vec::with_capacity(2 * notes.len());
     let end = |note: &ClipNote| (note.at + note.length).min(limit);
     for note in notes.iter().filter(|note| note.at < end(note)) {
-        let (id, key) = (ids.next().unwrap_or(-1), note.key as i8);
-        let on = EventKind::Note(Note::on(id, CHANNEL, key, note.velocity));
-        let off = EventKind::Note(Note::off(id, CHANNEL, key, 0.5));
+        let (id, channel, key) = (ids.next().unwrap_or(-1), note.channel as i8, note.key as i8);
+        let on = EventKind::Note(Note::on(id, channel, key, note.velocity));
+        let off = EventKind::Note(Note::off(id, channel, key, 0.5));
         events.push(Timed { at: note.at, kind: on });
         events.push(Timed { at: end(note), kind: off });
     }
@@ -370,7 +367,7 @@ mod tests {
     use super::*;
 
     fn note(at: f64, length: f64, key: u8) -> ClipNote {
-        ClipNote { at, length, key, velocity: 1.0 }
+        ClipNote { at, length, key, velocity: 1.0, channel: 0 }
     }
 
     fn clip(notes: Vec<ClipNote>, length: Option<f64>) -> NoteClip {
@@ -402,6 +399,18 @@ mod tests {
         ];
         assert_eq!(of(std::slice::from_ref(&clip)), expected);
         assert_eq!((clip.end(), clip.len()), (6.0, 3));
+    }
+
+    #[test]
+    fn a_note_starts_and_ends_on_its_own_channel() {
+        let notes = [0, 15].map(|channel| ClipNote { channel, ..note(0.0, 1.0, 60) });
+        let events = of_notes(&notes, f64::INFINITY, &mut (0..));
+        let told = |event: &Timed| match event.kind {
+            EventKind::Note(note) => (note.id, note.channel, note.action == NoteAction::On),
+            _ => (-1, -1, false),
+        };
+        let expected = [(0, 0, true), (1, 15, true), (0, 0, false), (1, 15, false)];
+        assert_eq!(events.iter().map(told).collect::<Vec<_>>(), expected);
     }
 
     #[test]

@@ -32,6 +32,7 @@ fn notes(frames: &[(usize, usize)]) -> NoteClip {
         length: seconds(to - from),
         key: 69,
         velocity: 1.0,
+        channel: 0,
     };
     let written: Vec<ClipNote> = frames.iter().map(note).collect();
     let source = NoteSource::Written(written.into());
@@ -101,7 +102,9 @@ fn beats_follow_the_tempo_and_a_loop_plays_notes_again() {
     let _alone = stage::alone();
     // A beat of 480 frames.
     let source = NoteSource::Written(
-        [(1.0, 0.25)].map(|(at, length)| ClipNote { at, length, key: 69, velocity: 1.0 }).into(),
+        [(1.0, 0.25)]
+            .map(|(at, length)| ClipNote { at, length, key: 69, velocity: 1.0, channel: 0 })
+            .into(),
     );
     let clip = NoteClip { base: TimeBase::Beats, start: 1.0, length: None, chase: true, source };
     let mut session = session(vec![track("a", vec![synth()], vec![clip])]);

@@ -85,6 +85,7 @@ fn clip(random: &mut Random, controls: [u8; 2]) -> NoteClip {
             length: *length,
             key: 60 + random.below(4) as u8,
             velocity: 0.5,
+            channel: 0,
         };
         NoteSource::Written(ats.iter().zip(&lengths).take(12).map(note).collect())
     } else {
@@ -558,6 +559,7 @@ fn a_note_that_finds_no_room_gets_no_end() {
         length: (1000 + n % 7) as f64 / 48_000.0,
         key: (n % 128) as u8,
         velocity: 0.5,
+        channel: 0,
     };
     let source = NoteSource::Written((0..FULL + 100).map(note).collect());
     let clip = NoteClip { base: TimeBase::Seconds, start: 0.0, length: None, chase: true, source };

@@ -35,6 +35,7 @@ fn written() -> NoteClip {
         length: seconds(length),
         key,
         velocity: 0.8,
+        channel: 0,
     };
     let chord = [60, 64, 67].map(|key| note(100, 9_000, key));
     let short = (0..20).map(|n| note(n * 700, 200, 72 + n as u8 % 5));

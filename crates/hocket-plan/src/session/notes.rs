@@ -40,6 +40,8 @@ pub struct ClipNote {
     pub key: u8,
     /// 0.0 to 1.0.
     pub velocity: f64,
+    /// MIDI channel, 0 to 15.
+    pub channel: u8,
 }
 
 /// A MIDI file that is read already.
