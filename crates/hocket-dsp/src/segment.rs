@@ -43,6 +43,18 @@ pub trait SegmentEffect: Send + 'static {
     /// Processes a segment of 1 to [`CONTROL_FRAMES`] frames.
     fn run(&mut self, rows: StereoMut<'_>, key: Option<StereoRef<'_>>);
 
+    /// Whether all that control points would do until the next event is done by [`SegmentEffect::run_steadily`] as well.
+    fn is_steady(&self) -> bool {
+        false
+    }
+
+    /// Processes all frames up to the next event, and does what control points on the way would do: [`CONTROL_FRAMES`] after
+    /// the last one, which was `phase` frames ago, and so on; not at the end. Called while [`SegmentEffect::is_steady`].
+    fn run_steadily(&mut self, rows: StereoMut<'_>, phase: usize) {
+        let _ = phase;
+        self.run(rows, None);
+    }
+
     /// Forgets the past and ends all ramps at their targets.
     fn reset(&mut self);
 
@@ -230,9 +242,14 @@ impl<E: SegmentEffect> Processor for Segmented<E> {
         let mut ahead = Ahead::of(block);
         let mut at = 0;
         while at < block.frames() {
-            let end = self.begin(at, &mut ahead);
-            let key = block.side_chain.map(|key| key.part(at, end));
-            self.effect.run(block.main.part(at, end), key);
+            let mut end = self.begin(at, &mut ahead);
+            if self.effect.is_steady() {
+                end = ahead.next();
+                self.effect.run_steadily(block.main.part(at, end), self.elapsed);
+            } else {
+                let key = block.side_chain.map(|key| key.part(at, end));
+                self.effect.run(block.main.part(at, end), key);
+            }
             self.pass(end - at);
             at = end;
         }

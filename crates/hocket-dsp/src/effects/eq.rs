@@ -9,6 +9,7 @@
 //! is blended in from the coefficients in force.
 
 mod abreast;
+mod steady;
 
 use std::f64::consts::LN_2;
 
@@ -202,6 +203,12 @@ macro_rules! band_params {
 }
 
 impl Eq {
+    /// The `n`th active band.
+    #[inline(always)]
+    fn active(&self, n: usize) -> &Band {
+        &self.bands[self.active[n]]
+    }
+
     fn run_segment(&mut self, rows: &mut StereoMut<'_>) {
         match (self.moving, self.active_count) {
             (true, _) => self.run_moving(rows),
@@ -285,6 +292,15 @@ impl SegmentEffect for Eq {
 
     fn run(&mut self, mut rows: StereoMut<'_>, _key: Option<StereoRef<'_>>) {
         self.run_segment(&mut rows);
+    }
+
+    /// No band glides, and none becomes idle: those that are off are idle already.
+    fn is_steady(&self) -> bool {
+        !self.moving && self.bands.iter().all(|band| band.shape.is_some() || band.is_idle())
+    }
+
+    fn run_steadily(&mut self, rows: StereoMut<'_>, phase: usize) {
+        self.pass_steadily(rows, phase);
     }
 
     fn abreast_key(&self) -> Option<AbreastKey> {

@@ -5,14 +5,14 @@
 //! operations of a segment. Where nothing moves, all that a control point does is to flush tails. So while both equalisers have
 //! theirs at the same frames, a stretch up to the next event is one segment, and the kernel flushes in it.
 
-use super::{BANDS, Band, Eq};
+use super::{BANDS, Eq};
 use crate::abreast::ABREAST;
 #[cfg(target_arch = "x86_64")]
 use crate::block::Block;
 use crate::block::StereoMut;
 use crate::math;
 #[cfg(target_arch = "x86_64")]
-use crate::segment::{Ahead, Segmented};
+use crate::segment::{Ahead, SegmentEffect, Segmented};
 
 /// Rows of two stereo signals.
 const ROWS: usize = 2 * ABREAST;
@@ -57,8 +57,8 @@ impl Eq {
         while at < frames {
             let mut end = one.begin(at, &mut ahead).min(other.begin(at, &mut ahead_beside));
             let phase = one.elapsed();
-            let is_long = phase == other.elapsed() && one.effect().rests_until_told();
-            let is_long = is_long && other.effect().rests_until_told();
+            let is_long = phase == other.elapsed() && one.effect().is_steady_with_all_bands();
+            let is_long = is_long && other.effect().is_steady_with_all_bands();
             if is_long {
                 end = ahead.next().min(ahead_beside.next());
             }
@@ -76,18 +76,10 @@ impl Eq {
         other.end(&ahead_beside);
     }
 
-    /// Whether control points only flush tails until the next event: all bands are on, so none becomes idle, and none glides.
+    /// Whether the kernel can go on until the next event.
     #[cfg(target_arch = "x86_64")]
-    fn rests_until_told(&self) -> bool {
-        !self.moving
-            && self.active_count == BANDS
-            && self.bands.iter().all(|band| band.shape.is_some())
-    }
-
-    /// The `n`th active band.
-    #[inline(always)]
-    fn active(&self, n: usize) -> &Band {
-        &self.bands[self.active[n]]
+    fn is_steady_with_all_bands(&self) -> bool {
+        self.active_count == BANDS && self.is_steady()
     }
 }
 
@@ -172,6 +164,7 @@ mod avx2 {
     use std::cell::Cell;
     use std::ops::Range;
 
+    use super::super::steady::{is_control_point, waved};
     use super::{ABREAST, BANDS, Eq, ROWS, StereoMut};
     use crate::abreast::avx2::{GROUP, narrow, pair, samples, turned};
     use crate::math;
@@ -205,20 +198,6 @@ mod avx2 {
         }
         one_by_one(&mut wave, &coefficients, &mut rows, phase, end..frames);
         wave.give_back(pair);
-    }
-
-    /// The frames that a wave takes: whole pieces of at least as many frames as there are bands.
-    fn waved(phase: usize, frames: usize) -> Range<usize> {
-        let before = CONTROL_FRAMES - phase % CONTROL_FRAMES;
-        let start = if before < BANDS { before.min(frames) } else { 0 };
-        let after = ((phase + frames) % CONTROL_FRAMES).min(frames);
-        let end = if after < BANDS { frames - after } else { frames };
-        start..end.max(start)
-    }
-
-    /// Whether a control point lies between frame `n` and the frame before it.
-    fn is_control_point(phase: usize, n: usize) -> bool {
-        n > 0 && (phase + n).is_multiple_of(CONTROL_FRAMES)
     }
 
     #[target_feature(enable = "avx2")]
