@@ -48,6 +48,7 @@ pub use overview::{Overview, Point, Preview, Progress, THESIS_PIECE_BYTES};
 pub use own::{SOFTWARE, is_output};
 pub use parts::PartDecoder;
 pub use resample::{resample, resample_beginning};
+pub use sample::silence_not_finite;
 pub use wav::{WavWriter, Written};
 pub use wav_layout::{WavFormat, WavLayout};
 pub use writer::{AudioWriter, FileFormat};

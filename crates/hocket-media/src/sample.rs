@@ -2,10 +2,11 @@
 
 use crate::Written;
 
-/// Sets what is NaN or infinite to silence; how many samples that were.
+/// Sets what is NaN or infinite to silence; returns how many samples that were.
 ///
-/// Nearly always there are none. So a first pass only looks, without a branch for each sample, and fits into vectors.
-pub(crate) fn silence_not_finite(row: &mut [f32]) -> u64 {
+/// Thread: any. Cost: one pass over the row, and a second one where it found some; allocates nothing.
+// Nearly always there are none. So the first pass only looks, without a branch for each sample, and fits into vectors.
+pub fn silence_not_finite(row: &mut [f32]) -> u64 {
     let found = row.iter().fold(0, |found, sample| found | u32::from(!sample.is_finite()));
     if found == 0 {
         return 0;

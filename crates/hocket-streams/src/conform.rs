@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hocket_disk::{ReadAt, Storage};
-use hocket_media::{Conformer, MediaError, PartDecoder, WavFormat, WavLayout, Written};
+use hocket_media::{
+    Conformer, MediaError, PartDecoder, WavFormat, WavLayout, Written, silence_not_finite,
+};
 
 use crate::DiskError;
 use crate::open_files::OpenFiles;
@@ -124,7 +126,7 @@ impl Conform<'_> {
             while at < end {
                 let next = end.min(at + most);
                 let mut piece = decoder.part(at..next, channels)?;
-                not_finite += piece.iter_mut().flatten().map(silenced).sum::<u64>();
+                not_finite += piece.iter_mut().map(|row| silence_not_finite(row)).sum::<u64>();
                 floats.write(at, &piece).map_err(ConformError::Write)?;
                 at = next;
             }
@@ -138,15 +140,6 @@ impl Conform<'_> {
         };
         floats.finish(frames, facts)
     }
-}
-
-/// Whether a sample is no finite number. It is silent then.
-fn silenced(sample: &mut f32) -> u64 {
-    if sample.is_finite() {
-        return 0;
-    }
-    *sample = 0.0;
-    1
 }
 
 /// What is known of a file at its end.

@@ -121,8 +121,7 @@ fn sound(
     detail(format_args!("input {name}: {shown}, {:.2} s", audio.length_s()));
     let channels = session.inputs.get(usize::from(*number)).map_or(2, |input| input.channels);
     let mut rows = of_width(audio.channels, usize::from(channels));
-    let strange = rows.iter_mut().flatten().filter(|sample| !sample.is_finite());
-    let strange = strange.map(|sample| *sample = 0.0).count();
+    let strange: u64 = rows.iter_mut().map(|row| hocket_media::silence_not_finite(row)).sum();
     if strange > 0 {
         warnings.push(text(&format!("{strange} samples are not finite numbers; they are silent")));
     }
