@@ -5,7 +5,7 @@
 //! with a text. A part that a killed process left is recognised by its free lock: [`remove_dead_parts`] removes those of one
 //! file, [`dead_parts_in`] finds those of a folder. [`rename_new`] gives a file a name that nobody has. [`expect_present`]
 //! keeps an output from replacing a file that came later. [`ScratchFolder`] is the same as a part for a folder that is
-//! needed for a while.
+//! needed for a while. [`folder_on_disk`] is where large temporary files lie.
 //!
 //! [`StandardOutput`] is where results go, also where plug-ins print.
 //!
@@ -19,6 +19,8 @@ mod links;
 mod expected;
 mod name;
 mod scratch;
+mod temporary;
+mod size;
 
 pub use expected::{Displaced, expect_anything, expect_present};
 pub use links::target_of;
@@ -31,4 +33,6 @@ pub use read::{
     why_unread,
 };
 pub use scratch::{ScratchFolder, remove_dead_folders};
+pub use size::readable;
 pub use standard_output::{StandardOutput, is_standard_output};
+pub use temporary::{ON_DISK, folder_on_disk};

@@ -67,7 +67,7 @@ pub fn warn() {
         hocket_lab::guest::tools::BUILD_PREFIX,
     ];
     prefixes.iter().for_each(|prefix| remove_dead(&temporary, prefix));
-    let on_disk = Path::new(hocket_lab::experiments::folder::ON_DISK);
+    let on_disk = Path::new(hocket_files::ON_DISK);
     if on_disk != temporary {
         remove_dead(on_disk, hocket_lab::experiments::folder::FILES_PREFIX);
     }

@@ -4,6 +4,8 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+pub(crate) use hocket_files::readable;
+
 use crate::output::{detail, note};
 
 static BEGAN: OnceLock<Instant> = OnceLock::new();
@@ -23,16 +25,6 @@ pub(crate) fn wrote(path: &Path) {
     let size = std::fs::metadata(path).ok().filter(|there| there.is_file()).map(|it| it.len());
     let size = size.map_or(String::new(), |bytes| readable(bytes) + ", ");
     note(format_args!("wrote {} ({size}{})", path.display(), seconds(elapsed())));
-}
-
-/// A number of bytes for people.
-pub(crate) fn readable(bytes: u64) -> String {
-    match bytes {
-        0..1_000 => format!("{bytes} bytes"),
-        1_000..1_000_000 => format!("{} kB", bytes.div_ceil(1000)),
-        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
-        _ => format!("{:.1} GB", bytes as f64 / 1e9),
-    }
 }
 
 /// A time for people: `0.31 s`, `4.2 s`, `75 s`.
@@ -87,8 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_and_times_are_short() {
-        assert_eq!([999, 1_000, 2_345_678].map(readable), ["999 bytes", "1 kB", "2.3 MB"]);
+    fn times_are_short() {
         assert_eq!(
             [5, 1_234, 75_400].map(|ms| seconds(Duration::from_millis(ms))),
             ["0.01 s", "1.2 s", "75 s"]

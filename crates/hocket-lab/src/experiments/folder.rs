@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use hocket_files::{ScratchFolder, remove_dead_folders};
+use hocket_files::{ScratchFolder, folder_on_disk, remove_dead_folders};
 
 use crate::harness::Fault;
 
@@ -16,9 +16,6 @@ pub const FILES_PREFIX: &str = "hocket-lab-files-";
 
 /// The experiments that make files here.
 pub const USED_BY: [&str; 3] = ["aim9", "fileserver", "smt-load"];
-
-/// Where files are made if temporary files are held in memory.
-pub const ON_DISK: &str = "/var/tmp";
 
 static CHOSEN: OnceLock<PathBuf> = OnceLock::new();
 
@@ -36,16 +33,7 @@ pub fn ask_for(folder: &Path) -> Result<Vec<PathBuf>, Fault> {
 
 /// Where folders are made.
 pub fn below() -> PathBuf {
-    if let Some(chosen) = CHOSEN.get() {
-        return chosen.clone();
-    }
-    let temporary = std::env::temp_dir();
-    let on_disk = Path::new(ON_DISK);
-    let is_better = || FileSystem::of(on_disk).is_some_and(|it| !it.is_in_memory());
-    match FileSystem::of(&temporary) {
-        Some(found) if found.is_in_memory() && is_better() => on_disk.to_path_buf(),
-        _ => temporary,
-    }
+    CHOSEN.get().cloned().unwrap_or_else(folder_on_disk)
 }
 
 /// A new folder for this run.

@@ -94,7 +94,7 @@ impl Conforming {
 fn folder() -> PathBuf {
     match std::env::var_os("TMPDIR") {
         Some(named) if !named.is_empty() => std::env::temp_dir(),
-        _ => hocket_lab::experiments::folder::below(),
+        _ => hocket_files::folder_on_disk(),
     }
 }
 
