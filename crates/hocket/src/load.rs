@@ -1,6 +1,7 @@
 //! Session file or project -> session, and audio in memory or on the disk.
 
 mod audio;
+mod all;
 mod ways;
 mod parts;
 mod conform;
@@ -35,6 +36,8 @@ use hocket_session::{LoadOptions, Loaded};
 use crate::cli::NamedFile;
 use crate::failure::Failure;
 use crate::output::{detail, note};
+use all::Files;
+use audio::Told;
 use inputs::{FedInput, InputSound};
 use parts::Playing;
 pub use project::ProjectUse;
@@ -355,16 +358,16 @@ impl OpenedSession {
         self.silent_inputs().into_iter().for_each(note);
         let ways = self.ways(disk);
         self.check_disk(disk, &ways)?;
-        let (mut warnings, mut damaged) =
-            (self.loaded.warnings.clone(), self.loaded.damaged.clone());
-        let told = &mut (&mut warnings, &mut damaged);
-        let inputs = inputs::load(&self.inputs, &self.loaded.session, self.rate_hz, told)?;
-        let ready = ways.into_iter().enumerate().map(|(index, way)| {
-            let id = MediaId(index);
-            way.go(&self.loaded, id, self.known_of(id), disk, told)
-        });
-        let ready = ready.collect::<Result<Vec<Ready>, Failure>>()?;
+        let (warnings, damaged) = (self.loaded.warnings.clone(), self.loaded.damaged.clone());
+        let mut all = Told { warnings, damaged, details: Vec::new() };
+        let mut told = Told::default();
+        let inputs = inputs::load(&self.inputs, &self.loaded.session, self.rate_hz, &mut told)?;
+        all.add(told);
+        let known = (0..ways.len()).map(|index| self.known_of(MediaId(index))).collect();
+        let files = Files { loaded: &self.loaded, disk, known };
+        let ready = files.load(ways, |told| all.add(told))?;
         let OpenedSession { loaded, rate_hz, unpacked, .. } = self;
+        let Told { mut warnings, damaged, .. } = all;
         warnings.extend(loaded.fade_warnings(|id| ready[id.0].length_s));
         let buffer = disk_buffer(&loaded.session, disk, &ready, rate_hz)?;
         let media = ready.into_iter().zip(&loaded.session.media);

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::{Disk, GoesOn, OnDisk, Random, wait_for};
-use hocket::load::LoadedSession;
 use hocket::load::streams::{DiskBuffer, DiskFile, DiskUse, Wait, summary};
+use hocket::load::{LoadedSession, OpenedSession, topology};
 use hocket_disk::Settings;
 use hocket_engine::session::{Clip, MediaId, Track};
 use hocket_engine::time::{LoopRange, TimedCommand, TransportCommand};
@@ -411,6 +411,41 @@ fn long_files_stream_as_they_are_or_from_temporary_files_unless_the_disk_has_no_
     assert_eq!(streams(48_000, DiskUse { strict: true, ..disk }), 2, "FLAC states its length");
     assert_eq!(streams(44_100, disk), 2, "another rate");
     assert_eq!(streams(48_000, DiskUse::IN_MEMORY), 0);
+}
+
+/// Between the look at the headers and the decoding. All of them are named, in the session's order, on however many threads.
+#[test]
+fn files_that_vanish_while_a_session_is_loaded_are_all_named() {
+    let clips = ["a.wav", "b.wav", "c.wav", "d.flac", "mono.wav"]
+        .map(|name| format!("{{ file = \"{name}\" }}"))
+        .join(", ");
+    let text = format!(
+        "[session]\nsample_rate_hz = 48000\n\n[[track]]\nname = \"one\"\nclip = [{clips}]\n"
+    );
+    let topology = topology().unwrap();
+    for (rate_hz, buffer_bytes) in [(48_000, 64 << 20), (44_100, 64 << 20), (44_100, 0)] {
+        let stage = Stage::new(&text);
+        let opened = OpenedSession::open(&stage.file, Some(rate_hz), &topology).unwrap();
+        std::fs::remove_file(stage.folder.path().join("a.wav")).unwrap();
+        std::fs::write(stage.folder.path().join("c.wav"), []).unwrap();
+        std::fs::write(stage.folder.path().join("d.flac"), "no sound at all").unwrap();
+        let disk = DiskUse { buffer_bytes, wait: Wait::ForTheDisk, engines: 1, strict: false };
+        let failure = opened.load_for(&disk).err().unwrap();
+        let told = failure.message;
+        let place = |words: [&str; 2]| {
+            let lines = told.match_indices(words[0]).map(|(place, _)| place);
+            let own = |place: &usize| told[*place..].split('\n').next().unwrap().contains(words[1]);
+            let mut lines = lines.filter(own);
+            lines.next().unwrap_or_else(|| panic!("{words:?} in {told}"))
+        };
+        let causes = [
+            ["a.wav': ", "cannot read the file"],
+            ["c.wav': ", "the file is empty"],
+            ["d.flac': ", "not an audio file"],
+        ];
+        assert!(causes.map(place).is_sorted(), "{told}");
+        assert!(!told.contains("b.wav': ") && !told.contains("mono.wav': "), "{told}");
+    }
 }
 
 /// Any clip of the session's five files.

@@ -22,8 +22,25 @@ pub(super) struct LoadedAudio {
     pub length_s: f64,
 }
 
-/// Warnings for the user, and what `--strict` refuses.
-pub(super) type Told<'a> = (&'a mut Vec<String>, &'a mut Vec<String>);
+/// What loading finds out, place included.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    /// What became of each file, for `--verbose`.
+    pub details: Vec<String>,
+    /// What the user ought to know.
+    pub warnings: Vec<String>,
+    /// What `--strict` refuses.
+    pub damaged: Vec<String>,
+}
+
+impl Told {
+    /// Adds what came later. Tells the details at once.
+    pub fn add(&mut self, later: Told) {
+        later.details.iter().for_each(detail);
+        self.warnings.extend(later.warnings);
+        self.damaged.extend(later.damaged);
+    }
+}
 
 /// A file that can stream, as its header seemed before. `None`: decode it.
 pub(super) fn streamable(
@@ -39,21 +56,16 @@ pub(super) fn streamable(
 }
 
 /// Tells what is wrong with a file that can be played.
-pub(super) fn tell_faults(
-    loaded: &Loaded,
-    id: MediaId,
-    faults: &[String],
-    (warnings, damaged): &mut Told<'_>,
-) {
+pub(super) fn tell_faults(loaded: &Loaded, id: MediaId, faults: &[String], told: &mut Told) {
     let (replace, first) = match is_packed(loaded, id) {
         false => (REPLACE, "replace the file"),
         true => (REPLACE_PACKED, EXPORT),
     };
     let fault = |warning: &String| loaded.media_error(id, warning, replace).to_string();
-    damaged.extend(faults.iter().map(fault));
+    told.damaged.extend(faults.iter().map(fault));
     let name = place(loaded, id);
     let remedy = format!("what can be read is played; {first}, or refuse such files with --strict");
-    warnings.extend(faults.iter().map(|warning| format!("{name}: {warning}; {remedy}")));
+    told.warnings.extend(faults.iter().map(|warning| format!("{name}: {warning}; {remedy}")));
 }
 
 /// The file, and where the session names it.
@@ -125,7 +137,7 @@ pub(super) fn load_within(
     id: MediaId,
     rate_hz: u32,
     most: usize,
-    told: &mut Told<'_>,
+    told: &mut Told,
 ) -> Result<Option<LoadedAudio>, Failure> {
     let media = &loaded.session.media[id.0];
     let decoded = match hocket_media::decode_within(&media.path, most) {
@@ -136,7 +148,7 @@ pub(super) fn load_within(
     tell_faults(loaded, id, &decoded.warnings, told);
     let length_s = decoded.length_s();
     let (of_file, channels) = (decoded.sample_rate_hz, decoded.channels.len());
-    detail(format_args!(
+    told.details.push(format!(
         "{}: in memory: {of_file} Hz, channels: {channels}, {length_s:.2} s",
         loaded.name_of(&media.path)
     ));
@@ -152,17 +164,17 @@ pub(super) fn load(
     id: MediaId,
     rate_hz: u32,
     disk: &DiskUse,
-    told: &mut Told<'_>,
+    told: &mut Told,
 ) -> Result<LoadedAudio, Failure> {
     load_within(loaded, id, rate_hz, MAX_SAMPLES, told)?
         .ok_or_else(|| limits::refused(loaded, id, &limits::too_long(loaded, id, rate_hz, disk)))
 }
 
 /// Tells of samples that a conversion made infinite.
-pub(super) fn tell_not_finite(loaded: &Loaded, id: MediaId, count: u64, told: &mut Told<'_>) {
+pub(super) fn tell_not_finite(loaded: &Loaded, id: MediaId, count: u64, told: &mut Told) {
     if count > 0 {
         let name = place(loaded, id);
-        told.0
+        told.warnings
             .push(format!("{name}: {count} samples are not finite numbers; they play as silence"));
     }
 }

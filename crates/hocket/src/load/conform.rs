@@ -12,7 +12,6 @@ use super::parts::{CHANNELS, PartialFile, all_faults};
 use super::streams::{Conform, ConformError, DiskUse, refused};
 use super::ways::{Parts, Ready, ReadyAudio, Way};
 use crate::failure::Failure;
-use crate::output::detail;
 use crate::written::readable;
 
 /// What helps where a temporary file finds no room.
@@ -58,7 +57,7 @@ impl Conforming {
         id: MediaId,
         rate_hz: u32,
         disk: &DiskUse,
-        told: &mut Told<'_>,
+        told: &mut Told,
     ) -> Result<Ready, Failure> {
         let (folder, path) = (folder(), &loaded.session.media[id.0].path);
         let out = temporary_file(loaded, id, &folder)?;
@@ -76,7 +75,7 @@ impl Conforming {
         tell_faults(loaded, id, &faults, told);
         tell_not_finite(loaded, id, file.not_finite, told);
         let played_s = file.written_frames as f64 / f64::from(rate_hz);
-        detail(format_args!(
+        told.details.push(format!(
             "{}: plays from the disk, decoded into {}: {} Hz, channels: {}, {played_s:.2} s of {:.2} s",
             loaded.name_of(path),
             folder.display(),

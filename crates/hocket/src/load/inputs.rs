@@ -10,7 +10,7 @@ use hocket_plan::session::{EventsOf, InputId, TakeFrom, TakeSpec};
 use super::audio::{Told, lack_of_memory};
 use crate::cli::NamedFile;
 use crate::failure::Failure;
-use crate::output::{detail, warn};
+use crate::output::warn;
 
 /// So many names are listed where one is unknown.
 const NAMES_LISTED: usize = 20;
@@ -84,7 +84,7 @@ pub(super) fn load(
     fed: &[FedInput],
     session: &Session,
     rate_hz: u32,
-    told: &mut Told<'_>,
+    told: &mut Told,
 ) -> Result<Vec<InputSound>, Failure> {
     fed.iter().map(|input| sound(input, session, rate_hz, told)).collect()
 }
@@ -93,7 +93,7 @@ fn sound(
     fed: &FedInput,
     session: &Session,
     rate_hz: u32,
-    (warnings, damaged): &mut Told<'_>,
+    told: &mut Told,
 ) -> Result<InputSound, Failure> {
     let FedInput { number, name, file } = fed;
     let shown = file.display();
@@ -104,8 +104,8 @@ fn sound(
     }
     let decoded = hocket_media::decode(file).map_err(|error| refused(&error.to_string()))?;
     for fault in &decoded.warnings {
-        warnings.push(format!("{}; what can be read is played", text(fault)));
-        damaged.push(format!("{}; replace the file, or leave out --strict", text(fault)));
+        told.warnings.push(format!("{}; what can be read is played", text(fault)));
+        told.damaged.push(format!("{}; replace the file, or leave out --strict", text(fault)));
     }
     let whole = (decoded.length_s() * f64::from(rate_hz)).ceil() as usize;
     if decoded.sample_rate_hz != rate_hz
@@ -118,12 +118,13 @@ fn sound(
         true => decoded,
         false => hocket_media::resample(&decoded, rate_hz),
     };
-    detail(format_args!("input {name}: {shown}, {:.2} s", audio.length_s()));
+    told.details.push(format!("input {name}: {shown}, {:.2} s", audio.length_s()));
     let channels = session.inputs.get(usize::from(*number)).map_or(2, |input| input.channels);
     let mut rows = of_width(audio.channels, usize::from(channels));
     let strange: u64 = rows.iter_mut().map(|row| hocket_media::silence_not_finite(row)).sum();
     if strange > 0 {
-        warnings.push(text(&format!("{strange} samples are not finite numbers; they are silent")));
+        told.warnings
+            .push(text(&format!("{strange} samples are not finite numbers; they are silent")));
     }
     Ok(InputSound { number: *number, rows: rows.into() })
 }

@@ -13,7 +13,6 @@ use super::audio::{Told, check_memory, tell_faults, unreadable};
 use super::limits;
 use super::streams::{Conform, DiskUse, LONGEST_IN_MEMORY_S};
 use crate::failure::Failure;
-use crate::output::detail;
 
 /// Of more channels, the first ones play.
 pub(super) const CHANNELS: usize = 2;
@@ -109,7 +108,7 @@ impl PartialFile {
         id: MediaId,
         rate_hz: u32,
         disk: &DiskUse,
-        told: &mut Told<'_>,
+        told: &mut Told,
     ) -> Result<(AudioParts, f64), Failure> {
         let path = &loaded.session.media[id.0].path;
         let info = self.decoder.info();
@@ -125,7 +124,7 @@ impl PartialFile {
         let decoded = longest.unwrap_or(0) / 4;
         check_memory(loaded, id, (frames + decoded) as usize, self.channels(), rate_hz)?;
         let played_s = frames as f64 / f64::from(rate_hz);
-        detail(format_args!(
+        told.details.push(format!(
             "{}: in memory: {of_file} Hz, channels: {channels}, {played_s:.2} s of {length_s:.2} s",
             loaded.name_of(path)
         ));

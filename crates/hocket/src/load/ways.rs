@@ -145,6 +145,11 @@ impl Way {
         }
     }
 
+    /// Whether it takes next to no memory until it is ready, however long the file is. Then several files may go their ways at once.
+    pub fn is_frugal(&self) -> bool {
+        matches!(self, Way::Conform(_) | Way::Short(..))
+    }
+
     /// Goes this way: decodes what is decoded.
     pub fn go(
         self,
@@ -152,7 +157,7 @@ impl Way {
         id: MediaId,
         Known { facts, how }: Known<'_>,
         disk: &DiskUse,
-        told: &mut Told<'_>,
+        told: &mut Told,
     ) -> Result<Ready, Failure> {
         let rate_hz = how.rate_hz;
         match self {
@@ -187,7 +192,7 @@ fn as_it_is(
     id: MediaId,
     rate_hz: u32,
     file: Streamable,
-    told: &mut Told<'_>,
+    told: &mut Told,
 ) -> Ready {
     audio::tell_faults(loaded, id, &file.info.warnings, told);
     let (frames, channels) = (file.info.frames, file.info.channels);

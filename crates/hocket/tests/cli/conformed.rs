@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use hocket_media::{AudioWriter, FileFormat, WavFormat, decode};
 
 use crate::interrupted::{POLL, await_that, interrupt, kill, start_of};
-use crate::support::{Ran, check_refused, files, hocket, root, run};
+use crate::support::{Ran, check_refused, files, hocket, in_small_file_system, root, run};
 
 fn text(path: &Path) -> &str {
     path.to_str().unwrap()
@@ -307,6 +307,96 @@ fn a_folder_that_is_missing_or_full_is_told_with_what_helps() {
         .output()
         .unwrap();
     refused(ran.into(), &["the largest size allowed", "with more room", "length_s"]);
+}
+
+/// A session that plays all of each of these files, in this order.
+fn playing(folder: &Path, rate_hz: u32, names: &[&str]) -> PathBuf {
+    let clip = |name: &&str| format!("{{ file = \"{name}\" }}");
+    session(folder, rate_hz, &names.iter().map(clip).collect::<Vec<_>>())
+}
+
+/// Short and long, at the session's rate and at others: as many are decoded at once as there are CPUs, and none is told before its turn.
+#[test]
+fn files_that_are_decoded_at_once_are_told_in_the_sessions_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at("a.wav"), adpcm(48_000, 4_000, 1)).unwrap();
+    std::fs::write(at("b.wav"), adpcm(48_000, 100, 2)).unwrap();
+    std::fs::write(at("c.ogg"), vorbis(60)).unwrap();
+    noise(&at("d.flac"), 44_100, WavFormat::Pcm16);
+    crate::long_files::write_mp3(&at("e.mp3"), 1000, 1500);
+    std::fs::write(at("f.wav"), adpcm(48_000, 1_400, 3)).unwrap();
+    crate::long_files::write_mp3(&at("g.mp3"), 1000, 600);
+    let names = ["a.wav", "b.wav", "c.ogg", "d.flac", "e.mp3", "f.wav", "g.mp3"];
+    let session = playing(folder.path(), 48_000, &names);
+    let (out, memory) = (at("out.wav"), at("memory.wav"));
+    let said = render(&session, &out, &[]).err;
+    let place = |name: &&str| {
+        let told = [format!("{name}: plays from the disk, decoded"), format!("{name}: in memory")];
+        let place = told.iter().find_map(|told| said.find(told));
+        place.unwrap_or_else(|| panic!("{name} is not in {said}"))
+    };
+    let places: Vec<usize> = names.iter().map(place).collect();
+    assert!(places.is_sorted(), "{said}");
+    let warnings = ["ends early", "behind the announced end"].map(|word| said.find(word));
+    assert!(warnings[0].is_some() && warnings[0] < warnings[1], "{said}");
+    render(&session, &memory, &["--disk-buffer", "0"]);
+    assert!(std::fs::read(out).unwrap() == std::fs::read(memory).unwrap());
+}
+
+#[test]
+fn all_files_that_find_no_room_are_named_in_the_sessions_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let names = ["a.wav", "b.wav", "c.wav"];
+    for (seed, name) in (1..).zip(names) {
+        std::fs::write(at(name), adpcm(48_000, 1_400, seed)).unwrap();
+    }
+    let session = playing(folder.path(), 48_000, &names);
+    let out = at("out.wav");
+    let line = "ulimit -f 1000; exec \"$0\" \"$@\"";
+    let ran = Command::new("bash")
+        .args(["-c", line, env!("CARGO_BIN_EXE_hocket"), "render", text(&session)])
+        .args(["-o", text(&out)])
+        .env("HOCKET_PROFILE", "none")
+        .env("TMPDIR", folder.path())
+        .output()
+        .unwrap();
+    all_are_named(&ran.into(), &names, "the largest size allowed");
+    assert!(!out.exists());
+}
+
+/// Each once, in this order, with its place and what helps.
+#[track_caller]
+fn all_are_named(ran: &Ran, names: &[&str], why: &str) {
+    assert_eq!(ran.code, Some(3), "{}", ran.err);
+    assert_eq!(ran.err.matches(why).count(), names.len(), "{}", ran.err);
+    assert_eq!(ran.err.matches("TMPDIR").count(), names.len(), "{}", ran.err);
+    let place = |name: &&str| ran.err.find(&format!("{name}': its temporary file in ")).unwrap();
+    let places: Vec<usize> = names.iter().map(place).collect();
+    assert!(places.is_sorted() && ran.err.contains("session.toml:6:"), "{}", ran.err);
+}
+
+/// Their headers say that they have 5 s, and so less than there is room for.
+#[test]
+fn a_disk_that_fills_up_is_told_for_every_file() {
+    const NAME: &str = "a_disk_that_fills_up_is_told_for_every_file";
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let names = ["a.mp3", "b.mp3"];
+    names.iter().for_each(|name| crate::long_files::write_mp3(&at(name), 1000, 200));
+    let session = playing(folder.path(), 44_100, &names);
+    let (out, small) = (at("out.wav"), tempfile::tempdir().unwrap());
+    let (program, session, to) = (env!("CARGO_BIN_EXE_hocket"), text(&session), text(&out));
+    let script = format!(
+        "TMPDIR=\"$1\" '{program}' render '{session}' -o '{to}'; rc=$?; ls \"$1\"; exit $rc"
+    );
+    let Some(ran) = in_small_file_system(4096, small.path(), &script) else {
+        return println!("SKIPPED {NAME}: no mount in a namespace of its own here");
+    };
+    all_are_named(&ran, &names, "the disk is full");
+    assert_eq!(ran.out, "", "nothing is left");
+    assert!(!out.exists());
 }
 
 /// 10 TB, more than any disk that runs this test has. The error comes before anything is decoded.
