@@ -1301,7 +1301,8 @@ struct hocket_settings hocket_settings_for(uint32_t frames,
                                            uint32_t rate_hz);
 
 // Reads a session file (docs/session-format.md) and decodes its audio at `rate_hz`. 0 means the session's own
-// rate. Returns NULL on failure.
+// rate. Of a file that is cut short or damaged, what can be read plays, and `hocket_session_warning` says so. Returns NULL on
+// failure.
 //
 // Thread: control. Cost: reads files; memory for all audio, 8 bytes per frame.
 //
@@ -1377,11 +1378,14 @@ const char *hocket_session_media(const struct hocket_session *session,
 const char *hocket_session_warning(const struct hocket_session *session,
                                    size_t index);
 
-// Like `hocket_session_load`, but long files stream where they can (docs/disks.md): the engine reads them ahead while it
-// plays. Each clip that streams keeps its file open; the call lets the process open as many as that takes, if the system
-// allows it. Call `hocket_session_fill` before the first block.
+// Like `hocket_session_load`, but long files stream (docs/disks.md): the engine reads them ahead while it plays. Those that
+// cannot stream as they are, compressed or at another rate, are decoded into temporary files without a name first: in the
+// folder that `TMPDIR` names, or the usual one. Each clip that streams keeps its file open; the call lets the process open as
+// many as that takes, if the system allows it. Call `hocket_session_fill` before the first block. Where files cannot be
+// played, the message names all of them. `HOCKET_STATUS_NOT_POSSIBLE`: no room for temporary files.
 //
-// Thread: control. Cost: reads files; memory for what does not stream; starts threads that read.
+// Thread: control. Cost: reads files, and writes temporary ones on as many threads as there are CPUs, at most 16; memory
+// for what does not stream; starts threads that read.
 //
 // # Safety
 // P.

@@ -2,7 +2,7 @@
 
 use hocket_engine::{ControlError, EditError, EditorError, EngineError, SettingsError};
 
-use hocket_streams::DiskError;
+use hocket_streams::{DiskError, LoadErrors};
 
 use crate::status::Status;
 
@@ -20,6 +20,15 @@ impl Failure {
 
     pub(crate) fn not_possible(text: impl ToString) -> Failure {
         Failure { status: Status::NotPossible, text: text.to_string() }
+    }
+
+    fn of_disk(error: &DiskError) -> Failure {
+        match error {
+            DiskError::TooSmall(_) => Failure::bad_input(format!(
+                "disk.buffer_bytes: {error}, or 0 to decode every file in memory"
+            )),
+            DiskError::OpenFiles { .. } | DiskError::Thread(_) => Failure::not_possible(error),
+        }
     }
 
     /// A null pointer that must not be null.
@@ -48,12 +57,15 @@ impl From<EngineError> for Failure {
 
 impl From<DiskError> for Failure {
     fn from(error: DiskError) -> Failure {
-        match error {
-            DiskError::TooSmall(_) => Failure::bad_input(format!(
-                "disk.buffer_bytes: {error}, or 0 to decode every file in memory"
-            )),
-            DiskError::OpenFiles { .. } | DiskError::Thread(_) => Failure::not_possible(error),
-        }
+        Failure::of_disk(&error)
+    }
+}
+
+impl From<LoadErrors> for Failure {
+    fn from(errors: LoadErrors) -> Failure {
+        let text = errors.text(|error| Failure::of_disk(error).text);
+        let is_bad = errors.is_bad_input();
+        Failure { status: if is_bad { Status::BadInput } else { Status::NotPossible }, text }
     }
 }
 

@@ -28,7 +28,8 @@ pub struct Session {
 }
 
 /// Reads a session file (docs/session-format.md) and decodes its audio at `rate_hz`. 0 means the session's own
-/// rate. Returns NULL on failure.
+/// rate. Of a file that is cut short or damaged, what can be read plays, and `hocket_session_warning` says so. Returns NULL on
+/// failure.
 ///
 /// Thread: control. Cost: reads files; memory for all audio, 8 bytes per frame.
 ///

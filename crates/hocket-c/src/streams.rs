@@ -26,11 +26,14 @@ pub struct DiskUse {
     pub engines: u32,
 }
 
-/// Like `hocket_session_load`, but long files stream where they can (docs/disks.md): the engine reads them ahead while it
-/// plays. Each clip that streams keeps its file open; the call lets the process open as many as that takes, if the system
-/// allows it. Call `hocket_session_fill` before the first block.
+/// Like `hocket_session_load`, but long files stream (docs/disks.md): the engine reads them ahead while it plays. Those that
+/// cannot stream as they are, compressed or at another rate, are decoded into temporary files without a name first: in the
+/// folder that `TMPDIR` names, or the usual one. Each clip that streams keeps its file open; the call lets the process open as
+/// many as that takes, if the system allows it. Call `hocket_session_fill` before the first block. Where files cannot be
+/// played, the message names all of them. `HOCKET_STATUS_NOT_POSSIBLE`: no room for temporary files.
 ///
-/// Thread: control. Cost: reads files; memory for what does not stream; starts threads that read.
+/// Thread: control. Cost: reads files, and writes temporary ones on as many threads as there are CPUs, at most 16; memory
+/// for what does not stream; starts threads that read.
 ///
 /// # Safety
 /// P.

@@ -1,13 +1,15 @@
 //! Audio files that play from the disk: which ones, in how much memory, and what the engine reads them through.
 //!
 //! hocket-engine knows no files and hocket-disk knows no engine. Here they meet: [`DiskFile`] is the engine's
-//! `StreamedFile`, and it opens a stream of hocket-disk for each clip. The program and the C library both use it.
+//! `StreamedFile`, and it opens a stream of hocket-disk for each clip. [`SessionAudio`] decides for all audio files of a
+//! session how they play, and decodes those that do not stream. The program and the C library both use it.
 //!
-//! Reading order: [`DiskUse`], [`streamed_files`], [`Conform`], [`DiskBuffer`], [`DiskFile`].
+//! Reading order: [`DiskUse`], [`SessionAudio`], [`streamed_files`], [`Conform`], [`DiskBuffer`], [`DiskFile`].
 #![forbid(unsafe_code)]
 
 mod open_files;
 mod conform;
+mod files;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -28,6 +30,10 @@ use hocket_media::{StreamDecoder, StreamInfo};
 use open_files::OpenFiles;
 
 pub use conform::{Conform, ConformError, Conformed};
+pub use files::{
+    Facts, FilePlan, LoadError, LoadErrors, LoadedFiles, SessionAudio, Told, Words, lack_of_memory,
+    read_session,
+};
 
 /// Files that last longer stream, if they can.
 pub const LONGEST_IN_MEMORY_S: u32 = 10;

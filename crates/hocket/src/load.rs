@@ -1,11 +1,5 @@
 //! Session file or project -> session, and audio in memory or on the disk.
 
-mod audio;
-mod all;
-mod ways;
-mod parts;
-mod conform;
-mod limits;
 pub(crate) mod inputs;
 pub(crate) mod project;
 mod song;
@@ -15,8 +9,6 @@ mod sources;
 mod stamp;
 pub mod streams;
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -28,22 +20,18 @@ use hocket_engine::{
 };
 use hocket_files::ScratchFolder;
 use hocket_machine::Topology;
-use hocket_media::AudioFacts;
 use hocket_plan::session::{InputId, MediaId};
 use hocket_plan::{Fusing, Session};
 use hocket_session::{LoadOptions, Loaded};
+use hocket_streams::{Facts, SessionAudio, Told, read_session};
 
 use crate::cli::NamedFile;
 use crate::failure::Failure;
 use crate::output::{detail, note};
-use all::Files;
-use audio::Told;
 use inputs::{FedInput, InputSound};
-use parts::Playing;
 pub use project::ProjectUse;
 pub(crate) use song::{is_midi, open as open_midi};
-use streams::{DiskBuffer, DiskUse, Streamable, clips_of_files, refused, streamed_files, summary};
-use ways::{Known, Ready, Way};
+use streams::{DiskBuffer, DiskUse, WORDS, refused, refused_disk, summary};
 
 /// A session ready to be prepared for an engine.
 pub struct LoadedSession {
@@ -70,7 +58,7 @@ pub struct OpenedSession {
     loaded: Loaded,
     rate_hz: u32,
     /// What the audio files say of themselves, by path.
-    facts: HashMap<PathBuf, AudioFacts>,
+    facts: Facts,
     /// Files that feed inputs.
     inputs: Vec<FedInput>,
     /// Whether something brings sound into the inputs.
@@ -175,7 +163,7 @@ impl OpenedSession {
         check_rate(rate_hz)?;
         let loaded = song::open(path, project)?;
         let rate_hz = rate_hz.unwrap_or(loaded.session.sample_rate_hz);
-        Ok(OpenedSession::of(loaded, rate_hz, HashMap::new()))
+        Ok(OpenedSession::of(loaded, rate_hz, Facts::new()))
     }
 
     fn open_project(
@@ -201,20 +189,15 @@ impl OpenedSession {
     ) -> Result<OpenedSession, Failure> {
         check_rate(rate_hz)?;
         let catalogue = effects();
-        let facts = RefCell::new(HashMap::new());
-        let check = |path: &Path, wanted| {
-            facts.borrow_mut().insert(path.to_owned(), audio::check(path, wanted, rate_hz)?);
-            Ok(())
-        };
         let options = LoadOptions { seats, rate_hz };
-        let loaded = hocket_session::load_checking(path, &catalogue, &options, &check)
-            .map_err(Failure::bad_input)?;
+        let (loaded, facts) =
+            read_session(path, &catalogue, &options, &WORDS).map_err(Failure::bad_input)?;
         let rate_hz = rate_hz.unwrap_or(loaded.session.sample_rate_hz);
-        Ok(OpenedSession::of(loaded, rate_hz, facts.into_inner()))
+        Ok(OpenedSession::of(loaded, rate_hz, facts))
     }
 
     /// Nothing feeds its inputs yet.
-    fn of(loaded: Loaded, rate_hz: u32, facts: HashMap<PathBuf, AudioFacts>) -> OpenedSession {
+    fn of(loaded: Loaded, rate_hz: u32, facts: Facts) -> OpenedSession {
         let (inputs, fed, unpacked) = (Vec::new(), false, None);
         OpenedSession { loaded, rate_hz, facts, inputs, fed, unpacked, until: u64::MAX }
     }
@@ -330,7 +313,7 @@ impl OpenedSession {
     pub(crate) fn damaged(&self, stop: &AtomicBool) -> Option<Vec<String>> {
         let mut damaged = self.loaded.damaged.clone();
         for id in (0..self.loaded.session.media.len()).map(MediaId) {
-            damaged.extend(audio::faults(&self.loaded, id, stop)?);
+            damaged.extend(self.audio(&DiskUse::IN_MEMORY).faults(id, stop)?);
         }
         Some(damaged)
     }
@@ -356,94 +339,41 @@ impl OpenedSession {
             note(format_args!("{conversions}; resample = false in [session] refuses that"));
         }
         self.silent_inputs().into_iter().for_each(note);
-        let ways = self.ways(disk);
-        self.check_disk(disk, &ways)?;
+        let mut plan = self.audio(disk).plan().map_err(refused)?;
         let (warnings, damaged) = (self.loaded.warnings.clone(), self.loaded.damaged.clone());
         let mut all = Told { warnings, damaged, details: Vec::new() };
-        let mut told = Told::default();
+        let mut told = plan.told();
         let inputs = inputs::load(&self.inputs, &self.loaded.session, self.rate_hz, &mut told)?;
-        all.add(told);
-        let known = (0..ways.len()).map(|index| self.known_of(MediaId(index))).collect();
-        let files = Files { loaded: &self.loaded, disk, known };
-        let ready = files.load(ways, |told| all.add(told))?;
+        add(&mut all, told);
+        let files = plan.load(|told| add(&mut all, told)).map_err(refused)?;
         let OpenedSession { loaded, rate_hz, unpacked, .. } = self;
         let Told { mut warnings, damaged, .. } = all;
-        warnings.extend(loaded.fade_warnings(|id| ready[id.0].length_s));
-        let buffer = disk_buffer(&loaded.session, disk, &ready, rate_hz)?;
-        let media = ready.into_iter().zip(&loaded.session.media);
-        let media =
-            media.map(|(file, media)| file.play(buffer.as_ref(), loaded.name_of(&media.path)));
-        let media = MediaPool::of(media.collect()).with_effects(effects());
+        warnings.extend(loaded.fade_warnings(|id| files.length_s(id)));
+        let (media, buffer) =
+            files.play(&loaded, disk, rate_hz).map_err(|error| refused_disk(&error))?;
+        if let Some(buffer) = &buffer {
+            detail(format_args!("{}", summary(buffer)));
+        }
+        let media = MediaPool::of(media).with_effects(effects());
         let (session, disk, _unpacked) = (loaded.session, buffer, unpacked);
         Ok(LoadedSession { session, media, rate_hz, warnings, damaged, disk, inputs, _unpacked })
     }
 
-    /// How each audio file plays, in the order of the session's list.
-    fn ways(&self, disk: &DiskUse) -> Vec<Way> {
-        let mut streams = self.streamable(disk);
-        let clips = clips_of_files(&self.loaded.session);
-        let of_file = |(index, clips)| match streams.remove(&index) {
-            Some(file) => Way::Stream(file),
-            None => self.way_beside_streams(MediaId(index), disk, clips),
-        };
-        clips.into_iter().enumerate().map(of_file).collect()
-    }
-
-    /// How a file plays that does not stream as it is.
-    fn way_beside_streams(&self, id: MediaId, disk: &DiskUse, clips: usize) -> Way {
-        Way::beside_streams(&self.loaded, id, self.known_of(id), (disk, clips))
-    }
-
-    fn known_of(&self, id: MediaId) -> Known<'_> {
-        let facts = self.facts.get(&self.loaded.session.media[id.0].path);
-        Known { facts, how: Playing { rate_hz: self.rate_hz, until: self.until } }
-    }
-
-    /// Refuses a disk buffer that is too small, and a disk that is, before anything is decoded.
-    fn check_disk(&self, disk: &DiskUse, ways: &[Way]) -> Result<(), Failure> {
-        let streams = ways.iter().enumerate();
-        let streams = streams.filter_map(|(index, way)| Some((index, way.stream_channels()?)));
-        DiskBuffer::check(&self.loaded.session, disk, &streams.collect()).map_err(refused)?;
-        conform::check_room(&self.loaded, ways)
-    }
-
-    /// The files that stream, by their place in the session's list.
-    fn streamable(&self, disk: &DiskUse) -> BTreeMap<usize, Streamable> {
-        let session = &self.loaded.session;
-        let files = streamed_files(session, disk, |path| {
-            audio::streamable(path, self.facts.get(path), self.rate_hz, disk.strict)
-        });
-        for (index, file) in &files {
-            detail(format_args!(
-                "{}: plays from the disk: {:.2} s, channels: {}",
-                self.loaded.name_of(&session.media[*index].path),
-                file.info.frames as f64 / f64::from(self.rate_hz),
-                file.info.channels,
-            ));
-        }
-        files
-    }
-
     /// Audio files that are too long to be in memory and do not stream, as far as headers show it; place included.
     pub(crate) fn too_long(&self, disk: &DiskUse) -> Vec<String> {
-        let known = |media: &hocket_plan::session::Media| self.facts.get(&media.path);
-        let media = self.loaded.session.media.iter().enumerate();
-        let long: Vec<(MediaId, &AudioFacts)> = media
-            .filter_map(|(index, media)| Some((MediaId(index), known(media)?)))
-            .filter(|(_, facts)| limits::is_long(facts))
-            .collect();
-        if long.is_empty() {
-            return Vec::new();
+        self.audio(disk).too_long()
+    }
+
+    /// Its audio files, and how they are to be played.
+    fn audio(&self, disk: &DiskUse) -> SessionAudio<'_> {
+        SessionAudio {
+            loaded: &self.loaded,
+            facts: &self.facts,
+            rate_hz: self.rate_hz,
+            until: self.until,
+            disk: *disk,
+            words: &WORDS,
         }
-        let streams = self.streamable(disk);
-        let clips = clips_of_files(&self.loaded.session);
-        let in_memory = long.into_iter().filter(|(id, _)| !streams.contains_key(&id.0));
-        let refused = in_memory.filter_map(|(id, facts)| {
-            let way = self.way_beside_streams(id, disk, clips[id.0]);
-            let refusal = limits::refusal(&self.loaded, id, (&way, facts), self.rate_hz, disk)?;
-            Some(limits::refused(&self.loaded, id, &refusal).message)
-        });
-        refused.collect()
     }
 
     /// As [`OpenedSession::load_for`]; `None` as soon as `stop` becomes true. The thread that loads is then left alone: it
@@ -488,6 +418,13 @@ fn check_rate(rate_hz: Option<u32>) -> Result<(), Failure> {
     }
 }
 
+/// Adds what came later. Tells the details at once.
+fn add(all: &mut Told, later: Told) {
+    later.details.iter().for_each(detail);
+    all.warnings.extend(later.warnings);
+    all.damaged.extend(later.damaged);
+}
+
 /// What of a project does not play as it was meant, in one warning; `None` if all does.
 fn project_warning(path: &Path, remarks: &[String]) -> Option<String> {
     let list = remarks.join("\n  ");
@@ -495,22 +432,6 @@ fn project_warning(path: &Path, remarks: &[String]) -> Option<String> {
     (!remarks.is_empty()).then(|| {
         format!("{path}: not all of this project plays; refuse such with --strict:\n  {list}")
     })
-}
-
-/// Memory for every clip that streams, in every engine; `None` where none does.
-fn disk_buffer(
-    session: &Session,
-    disk: &DiskUse,
-    files: &[Ready],
-    rate_hz: u32,
-) -> Result<Option<Arc<DiskBuffer>>, Failure> {
-    let streams = files.iter().enumerate();
-    let streams = streams.filter_map(|(index, file)| Some((index, file.stream_channels()?)));
-    let buffer = DiskBuffer::of(session, disk, &streams.collect(), rate_hz).map_err(refused)?;
-    if let Some(buffer) = &buffer {
-        detail(format_args!("{}", summary(buffer)));
-    }
-    Ok(buffer)
 }
 
 impl LoadedSession {

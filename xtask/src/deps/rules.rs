@@ -202,9 +202,15 @@ pub const CRATES: &[CrateRule] = &[
     },
     CrateRule {
         name: "hocket-streams",
-        workspace: &["hocket-media", "hocket-disk", "hocket-engine"],
+        workspace: &[
+            "hocket-files",
+            "hocket-session",
+            "hocket-media",
+            "hocket-disk",
+            "hocket-engine",
+        ],
         workspace_dev: &[],
-        external: External::Only(&[always("rustix"), always("thiserror")]),
+        external: External::Only(&[always("rustix"), always("tempfile"), always("thiserror")]),
         serde: false,
         std_banned: &[NET],
         because: "it joins the engine and the disk for the program and the C library alike",

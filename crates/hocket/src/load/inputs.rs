@@ -6,8 +6,8 @@ use std::sync::Arc;
 use hocket_engine::{Block, NodeKind, Prepared, Processor, rows};
 use hocket_plan::Session;
 use hocket_plan::session::{EventsOf, InputId, TakeFrom, TakeSpec};
+use hocket_streams::{Told, lack_of_memory};
 
-use super::audio::{Told, lack_of_memory};
 use crate::cli::NamedFile;
 use crate::failure::Failure;
 use crate::output::warn;

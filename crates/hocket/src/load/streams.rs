@@ -1,22 +1,34 @@
 //! Audio files that play from the disk, as this program's options and messages have it. hocket-streams does the rest.
 
-pub use hocket_streams::{
-    Conform, ConformError, DiskBuffer, DiskError, DiskFile, DiskUse, LONGEST_IN_MEMORY_S,
-    Streamable, TooSmall, Wait, clips_of_files, is_worth_streaming, streamed_files,
-};
+pub use hocket_streams::{DiskBuffer, DiskError, DiskFile, DiskUse, TooSmall, Wait};
+use hocket_streams::{LoadErrors, Words};
 
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 use crate::written::readable;
 
 /// The memory for all streams together, unless --disk-buffer says otherwise.
 pub(crate) const DISK_BUFFER_BYTES: usize = 256 << 20;
 
+/// The options that decide how files play.
+pub(super) const WORDS: Words = Words {
+    stream: "leave out --disk-buffer 0",
+    run_at: "run at its rate with --rate",
+    refuse_damaged: Some("--strict"),
+};
+
+/// Why audio files cannot be loaded.
+pub(super) fn refused(errors: LoadErrors) -> Failure {
+    let message = errors.text(|error| refused_disk(error).message);
+    let exit = if errors.is_bad_input() { Exit::BadInput } else { Exit::NotPossible };
+    Failure { exit, message }
+}
+
 /// Why clips cannot play from the disk, in the words of this program's options.
-pub(super) fn refused(error: DiskError) -> Failure {
+pub(super) fn refused_disk(error: &DiskError) -> Failure {
     match error {
         DiskError::TooSmall(TooSmall { streams, needs_bytes, has_bytes }) => {
             let mib = needs_bytes.div_ceil(1 << 20);
-            let (has, streams) = (readable(has_bytes as u64), count(streams, "clip"));
+            let (has, streams) = (readable(*has_bytes as u64), count(*streams, "clip"));
             Failure::bad_input(format!(
                 "--disk-buffer: {has} are too little for {streams} that play from the disk; give {mib}M or more, or 0 to \
                  decode every file in memory"

@@ -3,16 +3,15 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use hocket_engine::session::MediaId;
+use hocket_files::readable;
 use hocket_media::{PartDecoder, WriteError};
-use hocket_plan::session::MediaId;
-use hocket_session::Loaded;
 
-use super::audio::{Told, tell_faults, tell_not_finite, unreadable};
+use super::audio::{tell_faults, tell_not_finite, unreadable};
 use super::parts::{CHANNELS, PartialFile, all_faults};
-use super::streams::{Conform, ConformError, DiskUse, refused};
 use super::ways::{Parts, Ready, ReadyAudio, Way};
-use crate::failure::Failure;
-use crate::written::readable;
+use super::{LoadError, SessionAudio, Told};
+use crate::{Conform, ConformError};
 
 /// What helps where a temporary file finds no room.
 const ROOM: &str = "set TMPDIR to a folder with more room, or give its clips a length_s";
@@ -50,17 +49,16 @@ impl Conforming {
     /// Decodes it into a temporary file.
     ///
     /// # Errors
-    /// A file that cannot be decoded: exit code 2. A temporary file that cannot be made or written: exit code 3.
+    /// A file that cannot be decoded, or a temporary file that cannot be made or written.
     pub fn conform(
         self,
-        loaded: &Loaded,
+        audio: &SessionAudio<'_>,
         id: MediaId,
-        rate_hz: u32,
-        disk: &DiskUse,
         told: &mut Told,
-    ) -> Result<Ready, Failure> {
-        let (folder, path) = (folder(), &loaded.session.media[id.0].path);
-        let out = temporary_file(loaded, id, &folder)?;
+    ) -> Result<Ready, LoadError> {
+        let (path, rate_hz) = (&audio.loaded.session.media[id.0].path, audio.rate_hz);
+        let folder = folder();
+        let out = temporary_file(audio, id, &folder)?;
         let conform = Conform { path, rate_hz, parts: &self.parts };
         let direct = self.is_direct.then(|| PartDecoder::open(path, rate_hz).ok()).flatten();
         let direct = direct.flatten().filter(PartDecoder::is_independent);
@@ -69,22 +67,23 @@ impl Conforming {
             Some(decoder) => conform.in_parts(decoder, out),
             None => conform.whole(out),
         };
-        let file = file.map_err(|error| failure(loaded, id, &folder, error))?;
-        let faults = if is_in_parts && disk.strict { all_faults(path) } else { Ok(file.warnings) };
-        let faults = faults.map_err(|error| unreadable(loaded, id, &error))?;
-        tell_faults(loaded, id, &faults, told);
-        tell_not_finite(loaded, id, file.not_finite, told);
+        let file = file.map_err(|error| failure(audio, id, &folder, error))?;
+        let faults =
+            if is_in_parts && audio.disk.strict { all_faults(path) } else { Ok(file.warnings) };
+        let faults = faults.map_err(|error| unreadable(audio, id, &error))?;
+        tell_faults(audio, id, &faults, told);
+        tell_not_finite(audio, id, file.not_finite, told);
         let played_s = file.written_frames as f64 / f64::from(rate_hz);
         told.details.push(format!(
             "{}: plays from the disk, decoded into {}: {} Hz, channels: {}, {played_s:.2} s of {:.2} s",
-            loaded.name_of(path),
+            audio.name_of(id),
             folder.display(),
             file.rate_of_file_hz,
             file.channels_of_file,
             file.length_s,
         ));
-        let audio = ReadyAudio::Disk(file.storage, file.frames, file.channels);
-        Ok(Ready { audio, length_s: file.length_s })
+        let ready = ReadyAudio::Disk(file.storage, file.frames, file.channels);
+        Ok(Ready { audio: ready, length_s: file.length_s })
     }
 }
 
@@ -98,24 +97,24 @@ fn folder() -> PathBuf {
 }
 
 /// A new file that has no name, or loses it at once on file systems that know no files without one.
-fn temporary_file(loaded: &Loaded, id: MediaId, folder: &Path) -> Result<File, Failure> {
+fn temporary_file(audio: &SessionAudio<'_>, id: MediaId, folder: &Path) -> Result<File, LoadError> {
     tempfile::tempfile_in(folder).map_err(|error| {
         let why = WriteError::io(folder, error).cause;
         let cause = format!("no temporary file for it can be made in {}: {why}", folder.display());
         let remedy = "set TMPDIR to a folder that you may write to";
-        Failure::not_possible(loaded.media_error(id, &cause, remedy))
+        LoadError::not_possible(audio.loaded.media_error(id, &cause, remedy))
     })
 }
 
-fn failure(loaded: &Loaded, id: MediaId, folder: &Path, error: ConformError) -> Failure {
+fn failure(audio: &SessionAudio<'_>, id: MediaId, folder: &Path, error: ConformError) -> LoadError {
     match error {
-        ConformError::Media(error) => unreadable(loaded, id, &error),
-        ConformError::Open(error) => refused(error),
+        ConformError::Media(error) => unreadable(audio, id, &error),
+        ConformError::Open(error) => LoadError::Disk(error),
         ConformError::Write(error) => {
             let why = WriteError::io(folder, error).cause;
             let folder = folder.display();
             let cause = format!("its temporary file in {folder} cannot be written: {why}");
-            Failure::not_possible(loaded.media_error(id, &cause, ROOM))
+            LoadError::not_possible(audio.loaded.media_error(id, &cause, ROOM))
         }
     }
 }
@@ -123,8 +122,8 @@ fn failure(loaded: &Loaded, id: MediaId, folder: &Path, error: ConformError) -> 
 /// Refuses what the disk has no room for, as far as headers say how long files are, before anything is decoded.
 ///
 /// # Errors
-/// Less room than is needed: exit code 3.
-pub(super) fn check_room(loaded: &Loaded, ways: &[Way]) -> Result<(), Failure> {
+/// Less room than is needed.
+pub(super) fn check_room(audio: &SessionAudio<'_>, ways: &[Way]) -> Result<(), LoadError> {
     let bytes_of = |(index, way): (usize, &Way)| match way {
         Way::Conform(file) => file.bytes.map(|bytes| (bytes, MediaId(index))),
         _ => None,
@@ -149,5 +148,5 @@ pub(super) fn check_room(loaded: &Loaded, ways: &[Way]) -> Result<(), Failure> {
         folder.display(),
         readable(free)
     );
-    Err(Failure::not_possible(loaded.media_error(*largest, &cause, ROOM)))
+    Err(LoadError::not_possible(audio.loaded.media_error(*largest, &cause, ROOM)))
 }

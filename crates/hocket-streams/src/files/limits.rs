@@ -1,13 +1,12 @@
 //! Audio files that are too long to be in memory: known by the header before anything is decoded, and what helps.
 
 use hocket_engine::Settings;
+use hocket_engine::session::MediaId;
 use hocket_media::{AudioFacts, MAX_SAMPLES};
-use hocket_plan::session::MediaId;
-use hocket_session::{Loaded, MediaRefusal};
+use hocket_session::MediaRefusal;
 
-use super::streams::DiskUse;
 use super::ways::{TooMuch, Way};
-use crate::failure::Failure;
+use super::{LoadError, SessionAudio};
 
 /// Whether a whole file would be more than is kept in memory, as its header says.
 pub(super) fn is_long(facts: &AudioFacts) -> bool {
@@ -17,32 +16,30 @@ pub(super) fn is_long(facts: &AudioFacts) -> bool {
 
 /// Why a long file cannot be in memory, if that is how it is to play.
 pub(super) fn refusal(
-    loaded: &Loaded,
+    audio: &SessionAudio<'_>,
     id: MediaId,
     (way, facts): (&Way, &AudioFacts),
-    rate_hz: u32,
-    disk: &DiskUse,
 ) -> Option<MediaRefusal> {
     match way {
         Way::Stream(_) | Way::Conform(_) | Way::Short(..) => None,
         Way::Parts(TooMuch(is_too_much)) => {
-            is_too_much.then(|| plays_too_much(facts.sample_rate_hz, rate_hz, disk))
+            is_too_much.then(|| plays_too_much(audio, facts.sample_rate_hz))
         }
-        Way::Memory => Some(too_long(loaded, id, rate_hz, disk)),
+        Way::Memory => Some(too_long(audio, id)),
     }
 }
 
 /// Clips play too much of a file that is converted in memory.
-pub(super) fn plays_too_much(of_file: u32, rate_hz: u32, disk: &DiskUse) -> MediaRefusal {
+pub(super) fn plays_too_much(audio: &SessionAudio<'_>, of_file: u32) -> MediaRefusal {
+    let (stream, run_at) = (audio.words.stream, audio.words.run_at);
     let remedy = match Settings::RATES_HZ.contains(&of_file) {
-        _ if disk.buffer_bytes == 0 => {
-            "leave out --disk-buffer 0, so that it plays from the disk, or give its clips a length_s"
-                .to_owned()
+        _ if audio.disk.buffer_bytes == 0 => {
+            format!("{stream}, so that it plays from the disk, or give its clips a length_s")
         }
         true => format!(
-            "run at its rate with --rate {of_file}, at which it plays from the disk, or give its clips a length_s"
+            "{run_at} {of_file}, at which it plays from the disk, or give its clips a length_s"
         ),
-        false => format!("convert the file to {rate_hz} Hz, or give its clips a length_s"),
+        false => format!("convert the file to {} Hz, or give its clips a length_s", audio.rate_hz),
     };
     MediaRefusal {
         cause: format!(
@@ -53,16 +50,17 @@ pub(super) fn plays_too_much(of_file: u32, rate_hz: u32, disk: &DiskUse) -> Medi
 }
 
 /// The whole file would have to be in memory.
-pub(super) fn too_long(loaded: &Loaded, id: MediaId, rate_hz: u32, disk: &DiskUse) -> MediaRefusal {
+pub(super) fn too_long(audio: &SessionAudio<'_>, id: MediaId) -> MediaRefusal {
     let remedy = match () {
-        () if loaded.session.preview == Some(id) => {
+        () if audio.loaded.session.preview == Some(id) => {
             "cut the file, or leave out the preview".to_owned()
         }
-        () if disk.buffer_bytes == 0 => {
-            "play it from the disk: leave out --disk-buffer 0, or cut the file".to_owned()
+        () if audio.disk.buffer_bytes == 0 => {
+            format!("play it from the disk: {}, or cut the file", audio.words.stream)
         }
         () => format!(
-            "cut the file, play it with fewer clips, or convert it to WAV or FLAC with {rate_hz} Hz"
+            "cut the file, play it with fewer clips, or convert it to WAV or FLAC with {} Hz",
+            audio.rate_hz
         ),
     };
     MediaRefusal {
@@ -71,7 +69,7 @@ pub(super) fn too_long(loaded: &Loaded, id: MediaId, rate_hz: u32, disk: &DiskUs
     }
 }
 
-pub(super) fn refused(loaded: &Loaded, id: MediaId, refusal: &MediaRefusal) -> Failure {
+pub(super) fn refused(audio: &SessionAudio<'_>, id: MediaId, refusal: &MediaRefusal) -> LoadError {
     let MediaRefusal { cause, remedy } = refusal;
-    Failure::bad_input(loaded.media_error(id, cause, remedy))
+    LoadError::bad_input(audio.loaded.media_error(id, cause, remedy))
 }

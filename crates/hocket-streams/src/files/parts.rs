@@ -4,37 +4,25 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use hocket_engine::session::{Clip, MediaId};
 use hocket_engine::{AudioParts, StereoAudio, clip_frames};
-use hocket_media::{AudioFacts, MAX_SAMPLES, MediaError, PartDecoder};
-use hocket_plan::session::{Clip, MediaId};
-use hocket_session::Loaded;
+use hocket_media::{MAX_SAMPLES, MediaError, PartDecoder};
 
-use super::audio::{Told, check_memory, tell_faults, unreadable};
-use super::limits;
-use super::streams::{Conform, DiskUse, LONGEST_IN_MEMORY_S};
-use crate::failure::Failure;
+use super::audio::{check_memory, tell_faults, unreadable};
+use super::{LoadError, SessionAudio, Told, limits};
+use crate::{Conform, LONGEST_IN_MEMORY_S};
 
-/// Of more channels, the first ones play.
+/// Clips play two channels. Of more, the first ones play.
 pub(super) const CHANNELS: usize = 2;
 /// Parts with less between them are one part: each decodes some frames more, on both sides.
 const JOINED_WITHIN_S: u64 = 1;
 
-/// How a session is played, as far as it decides what is played of a file.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Playing {
-    pub rate_hz: u32,
-    /// The song never comes to this frame.
-    pub until: u64,
-}
-
-impl Playing {
-    /// What a clip plays of a file of so many frames.
-    fn frames_of(&self, clip: &Clip, file_frames: u64) -> Range<u64> {
-        let start = (clip.start_s * f64::from(self.rate_hz)).floor() as u64;
-        let frames = clip_frames(clip, file_frames, self.rate_hz);
-        let left = self.until.saturating_sub(start);
-        frames.start..frames.end.min(frames.start.saturating_add(left))
-    }
+/// What a clip plays of a file of so many frames, if the song never comes to the frame `until`.
+fn frames_of(clip: &Clip, file_frames: u64, rate_hz: u32, until: u64) -> Range<u64> {
+    let start = (clip.start_s * f64::from(rate_hz)).floor() as u64;
+    let frames = clip_frames(clip, file_frames, rate_hz);
+    let left = until.saturating_sub(start);
+    frames.start..frames.end.min(frames.start.saturating_add(left))
 }
 
 /// A file that is decoded in parts.
@@ -47,16 +35,11 @@ pub(super) struct PartialFile {
 impl PartialFile {
     /// A file that is long, is converted, and can be read from any position at once. `None`: it is decoded as a whole, also
     /// where it cannot be opened, because decoding says what is wrong.
-    ///
-    /// `facts`: what its header said before.
-    pub fn open(
-        loaded: &Loaded,
-        id: MediaId,
-        facts: Option<&AudioFacts>,
-        how: Playing,
-    ) -> Option<PartialFile> {
-        let rate_hz = how.rate_hz;
-        let (session, media) = (&loaded.session, &loaded.session.media[id.0]);
+    pub fn open(audio: &SessionAudio<'_>, id: MediaId) -> Option<PartialFile> {
+        let (session, rate_hz) = (&audio.loaded.session, audio.rate_hz);
+        let media = &session.media[id.0];
+        // What its header said before.
+        let facts = audio.facts.get(&media.path);
         let facts = facts.filter(|facts| facts.sample_rate_hz != rate_hz)?;
         let longest = u64::from(LONGEST_IN_MEMORY_S) * u64::from(facts.sample_rate_hz);
         facts.frames.filter(|frames| *frames > longest)?;
@@ -65,7 +48,7 @@ impl PartialFile {
             return None;
         }
         let decoder = PartDecoder::open(&media.path, rate_hz).ok()??;
-        let parts = played(loaded, id, how, decoder.frames());
+        let parts = played(audio, id, decoder.frames());
         Some(PartialFile { decoder, parts })
     }
 
@@ -104,31 +87,27 @@ impl PartialFile {
     /// Decodes the parts; also the file's length in seconds. With `--strict` it reads the rest, too, to see whether it is whole.
     pub fn load(
         mut self,
-        loaded: &Loaded,
+        audio: &SessionAudio<'_>,
         id: MediaId,
-        rate_hz: u32,
-        disk: &DiskUse,
         told: &mut Told,
-    ) -> Result<(AudioParts, f64), Failure> {
-        let path = &loaded.session.media[id.0].path;
+    ) -> Result<(AudioParts, f64), LoadError> {
+        let path = &audio.loaded.session.media[id.0].path;
         let info = self.decoder.info();
         let (of_file, channels) = (info.sample_rate_hz, info.channels);
         let length_s = info.frames as f64 / f64::from(of_file);
         if self.is_too_long() {
-            let refusal = limits::plays_too_much(of_file, rate_hz, disk);
-            return Err(limits::refused(loaded, id, &refusal));
+            return Err(limits::refused(audio, id, &limits::plays_too_much(audio, of_file)));
         }
         let frames = self.played_frames();
         // Beside the parts, what is decoded of one of them at a time.
         let longest = self.parts.iter().map(|part| self.decoder.decoded_frames(part)).max();
         let decoded = longest.unwrap_or(0) / 4;
-        check_memory(loaded, id, (frames + decoded) as usize, self.channels(), rate_hz)?;
-        let played_s = frames as f64 / f64::from(rate_hz);
+        check_memory(audio, id, (frames + decoded) as usize, self.channels())?;
+        let (name, played_s) = (audio.name_of(id), frames as f64 / f64::from(audio.rate_hz));
         told.details.push(format!(
-            "{}: in memory: {of_file} Hz, channels: {channels}, {played_s:.2} s of {length_s:.2} s",
-            loaded.name_of(path)
+            "{name}: in memory: {of_file} Hz, channels: {channels}, {played_s:.2} s of {length_s:.2} s"
         ));
-        let refused = |error: MediaError| unreadable(loaded, id, &error);
+        let refused = |error: MediaError| unreadable(audio, id, &error);
         let (all, count) = (std::mem::take(&mut self.parts), self.channels());
         let decoder = &mut self.decoder;
         let mut decoded = |part: Range<u64>| -> Result<(u64, StereoAudio), MediaError> {
@@ -136,18 +115,19 @@ impl PartialFile {
         };
         let parts = all.into_iter().map(&mut decoded).collect::<Result<_, MediaError>>();
         let parts = AudioParts::new(self.decoder.frames(), parts.map_err(refused)?);
-        let faults = if disk.strict { all_faults(path) } else { Ok(self.decoder.warnings()) };
-        tell_faults(loaded, id, &faults.map_err(refused)?, told);
+        let faults = if audio.disk.strict { all_faults(path) } else { Ok(self.decoder.warnings()) };
+        tell_faults(audio, id, &faults.map_err(refused)?, told);
         Ok((parts, length_s))
     }
 }
 
 /// What clips play of a file of so many frames, at the session's rate and in the file's order.
-pub(super) fn played(loaded: &Loaded, id: MediaId, how: Playing, frames: u64) -> Vec<Range<u64>> {
-    let clips = loaded.session.tracks.iter().flat_map(|track| &track.clips);
+pub(super) fn played(audio: &SessionAudio<'_>, id: MediaId, frames: u64) -> Vec<Range<u64>> {
+    let SessionAudio { rate_hz, until, .. } = *audio;
+    let clips = audio.loaded.session.tracks.iter().flat_map(|track| &track.clips);
     let of_file = clips.filter(|clip| clip.media == id);
-    let played = of_file.map(|clip| how.frames_of(clip, frames));
-    joined(played.collect(), JOINED_WITHIN_S * u64::from(how.rate_hz))
+    let played = of_file.map(|clip| frames_of(clip, frames, rate_hz, until));
+    joined(played.collect(), JOINED_WITHIN_S * u64::from(rate_hz))
 }
 
 pub(super) fn all_faults(path: &Path) -> Result<Vec<String>, MediaError> {
@@ -173,7 +153,7 @@ fn joined(mut parts: Vec<Range<u64>>, within: u64) -> Vec<Range<u64>> {
 
 #[cfg(test)]
 mod tests {
-    use hocket_plan::session::ClipFade;
+    use hocket_engine::session::ClipFade;
 
     use super::*;
 
@@ -191,7 +171,7 @@ mod tests {
             fade_curve: ClipFade::Linear,
         };
         let check = |clip: &Clip, until, expected: Range<u64>| {
-            let found = Playing { rate_hz: 100, until }.frames_of(clip, 1000);
+            let found = frames_of(clip, 1000, 100, until);
             assert!(found == expected || found.is_empty() && expected.is_empty(), "{found:?}");
         };
         check(&clip, u64::MAX, 100..600);

@@ -5,17 +5,14 @@ use std::sync::Arc;
 
 use hocket_disk::Storage;
 use hocket_engine::ClipMedia;
+use hocket_engine::session::MediaId;
 use hocket_media::AudioFacts;
-use hocket_plan::session::MediaId;
-use hocket_session::Loaded;
 
-use super::audio::{self, Told};
-use super::conform::Conforming;
-use super::parts::{self, CHANNELS, PartialFile, Playing};
-use super::streams::{
-    DiskBuffer, DiskFile, DiskUse, LONGEST_IN_MEMORY_S, Streamable, is_worth_streaming,
-};
-use crate::failure::Failure;
+use super::audio;
+use super::conforming::Conforming;
+use super::parts::{self, CHANNELS, PartialFile};
+use super::{LoadError, SessionAudio, Told};
+use crate::{DiskBuffer, DiskFile, LONGEST_IN_MEMORY_S, Streamable, is_worth_streaming};
 
 /// No file has so many frames. Clips of one whose length is not known may play as many.
 const ANY_LENGTH: u64 = 1 << 40;
@@ -41,13 +38,6 @@ pub(super) enum Way {
 
 /// Whether clips play more of a file than can be in memory.
 pub(super) struct TooMuch(pub bool);
-
-/// What is known of a file before it is loaded: its header, and how the session is played.
-#[derive(Clone, Copy)]
-pub(super) struct Known<'f> {
-    pub facts: Option<&'f AudioFacts>,
-    pub how: Playing,
-}
 
 /// An audio file that is ready to play.
 pub(super) struct Ready {
@@ -86,15 +76,10 @@ impl Ready {
 
 impl Way {
     /// The way of a file that does not stream as it is, by what its header says. So many `clips` play it.
-    pub fn beside_streams(
-        loaded: &Loaded,
-        id: MediaId,
-        Known { facts, how }: Known<'_>,
-        (disk, clips): (&DiskUse, usize),
-    ) -> Way {
-        let may_stream = disk.buffer_bytes > 0 && clips > 0;
-        let longest = u64::from(LONGEST_IN_MEMORY_S) * u64::from(how.rate_hz);
-        if let Some(file) = PartialFile::open(loaded, id, facts, how) {
+    pub fn beside_streams(audio: &SessionAudio<'_>, id: MediaId, clips: usize) -> Way {
+        let may_stream = audio.disk.buffer_bytes > 0 && clips > 0;
+        let longest = u64::from(LONGEST_IN_MEMORY_S) * u64::from(audio.rate_hz);
+        if let Some(file) = PartialFile::open(audio, id) {
             let frames = file.frames_at_once();
             let is_much = frames > longest && is_worth_streaming(clips, file.channels(), frames);
             return match may_stream && is_much {
@@ -102,32 +87,31 @@ impl Way {
                 false => Way::Parts(TooMuch(file.is_too_long())),
             };
         }
-        let is_converted = |facts: &&AudioFacts| facts.sample_rate_hz != how.rate_hz;
-        let resamples = loaded.session.media[id.0].resample;
-        match facts.filter(|facts| may_stream && (resamples || !is_converted(facts))) {
-            Some(facts) => Way::decoded_whole(loaded, id, facts, how, clips),
+        let media = &audio.loaded.session.media[id.0];
+        let fits = |facts: &&AudioFacts| media.resample || facts.sample_rate_hz == audio.rate_hz;
+        match audio.facts.get(&media.path).filter(|facts| may_stream && fits(facts)) {
+            Some(facts) => Way::decoded_whole(audio, id, facts, clips),
             None => Way::Memory,
         }
     }
 
     /// The way of a file that is decoded from its beginning to its end.
     fn decoded_whole(
-        loaded: &Loaded,
+        audio: &SessionAudio<'_>,
         id: MediaId,
         facts: &AudioFacts,
-        how: Playing,
         clips: usize,
     ) -> Way {
-        let bytes =
-            std::fs::metadata(&loaded.session.media[id.0].path).map_or(0, |file| file.len());
-        let (from, to) = (u64::from(facts.sample_rate_hz), u64::from(how.rate_hz));
+        let path = &audio.loaded.session.media[id.0].path;
+        let bytes = std::fs::metadata(path).map_or(0, |file| file.len());
+        let (from, to) = (u64::from(facts.sample_rate_hz), u64::from(audio.rate_hz));
         let converted =
             |frames: u64| (u128::from(frames) * u128::from(to) / u128::from(from)) as u64;
         let frames = converted(facts.frames.unwrap_or(bytes / BYTES_A_FRAME));
         if !is_worth_streaming(clips, facts.channels.min(CHANNELS), frames) {
             return Way::Memory;
         }
-        let parts = parts::played(loaded, id, how, ANY_LENGTH);
+        let parts = parts::played(audio, id, ANY_LENGTH);
         let known = facts.frames.map(converted);
         let file = Conforming::of_whole(parts, facts.channels, known);
         match facts.frames {
@@ -153,30 +137,27 @@ impl Way {
     /// Goes this way: decodes what is decoded.
     pub fn go(
         self,
-        loaded: &Loaded,
+        audio: &SessionAudio<'_>,
         id: MediaId,
-        Known { facts, how }: Known<'_>,
-        disk: &DiskUse,
         told: &mut Told,
-    ) -> Result<Ready, Failure> {
-        let rate_hz = how.rate_hz;
+    ) -> Result<Ready, LoadError> {
         match self {
-            Way::Stream(file) => Ok(as_it_is(loaded, id, rate_hz, file, told)),
-            Way::Conform(file) => file.conform(loaded, id, rate_hz, disk, told),
-            Way::Parts(_) => match PartialFile::open(loaded, id, facts, how) {
+            Way::Stream(file) => Ok(as_it_is(audio, id, file, told)),
+            Way::Conform(file) => file.conform(audio, id, told),
+            Way::Parts(_) => match PartialFile::open(audio, id) {
                 Some(file) => {
-                    let (parts, length_s) = file.load(loaded, id, rate_hz, disk, told)?;
+                    let (parts, length_s) = file.load(audio, id, told)?;
                     let audio = ReadyAudio::Memory(ClipMedia::Parts(Arc::new(parts)));
                     Ok(Ready { audio, length_s })
                 }
                 // It is gone. Decoding says so.
-                None => Way::Memory.go(loaded, id, Known { facts, how }, disk, told),
+                None => Way::Memory.go(audio, id, told),
             },
-            Way::Short(most, file) => match audio::load_within(loaded, id, rate_hz, most, told)? {
-                Some(audio) => Ok(in_memory(audio)),
-                None => file.conform(loaded, id, rate_hz, disk, told),
+            Way::Short(most, file) => match audio::load_within(audio, id, most, told)? {
+                Some(loaded) => Ok(in_memory(loaded)),
+                None => file.conform(audio, id, told),
             },
-            Way::Memory => audio::load(loaded, id, rate_hz, disk, told).map(in_memory),
+            Way::Memory => audio::load(audio, id, told).map(in_memory),
         }
     }
 }
@@ -187,22 +168,16 @@ fn short_samples(facts: &AudioFacts) -> usize {
     frames as usize * facts.channels
 }
 
-fn as_it_is(
-    loaded: &Loaded,
-    id: MediaId,
-    rate_hz: u32,
-    file: Streamable,
-    told: &mut Told,
-) -> Ready {
-    audio::tell_faults(loaded, id, &file.info.warnings, told);
+fn as_it_is(audio: &SessionAudio<'_>, id: MediaId, file: Streamable, told: &mut Told) -> Ready {
+    audio::tell_faults(audio, id, &file.info.warnings, told);
     let (frames, channels) = (file.info.frames, file.info.channels);
     Ready {
         audio: ReadyAudio::Disk(Arc::new(file.storage), frames, channels),
-        length_s: frames as f64 / f64::from(rate_hz),
+        length_s: frames as f64 / f64::from(audio.rate_hz),
     }
 }
 
-fn in_memory(audio: audio::LoadedAudio) -> Ready {
+fn in_memory(audio: audio::AudioInMemory) -> Ready {
     let length_s = audio.length_s;
     Ready { audio: ReadyAudio::Memory(ClipMedia::Memory(audio.stereo)), length_s }
 }
