@@ -53,9 +53,9 @@ pub(crate) fn load(
         return Err(Failure::bad_input(too_long.join("\n")));
     }
     let mut warnings = loaded.warnings.clone();
-    let files = audio.plan()?.load(|told| warnings.extend(told.warnings))?;
+    let files = audio.plan(&[])?.load(|told| warnings.extend(told.warnings))?;
     warnings.extend(loaded.fade_warnings(|id| files.length_s(id)));
-    let (media, disk) = files.play(&loaded, disk, rate_hz)?;
+    let (media, disk) = files.play(&loaded, disk, &[], rate_hz)?;
     let media = MediaPool::of(media).with_effects(effects);
     Ok(LoadedSession { session: loaded.session, media, disk, rate_hz, warnings })
 }

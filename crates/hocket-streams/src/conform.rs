@@ -18,8 +18,6 @@ use hocket_media::{
 use crate::DiskError;
 use crate::open_files::OpenFiles;
 
-/// Of more channels, the first ones play.
-const CHANNELS: usize = 2;
 /// Frames of the file or of the result, whichever are more, that are converted at a time.
 const PART_FRAMES: u64 = 1 << 16;
 
@@ -43,7 +41,7 @@ pub struct Conformed {
     pub storage: Arc<dyn Storage>,
     /// Its length at the engine's rate.
     pub frames: u64,
-    /// One or two.
+    /// How many of the file's channels were converted.
     pub channels: usize,
     /// The file's own rate.
     pub rate_of_file_hz: u32,
@@ -68,14 +66,16 @@ pub struct Conform<'a> {
     pub rate_hz: u32,
     /// What clips play, in frames at that rate, in order and apart from each other. It may go beyond the end.
     pub parts: &'a [Range<u64>],
+    /// Of more channels, so many first ones are converted: two for clips.
+    pub channels: usize,
 }
 
 impl Conform<'_> {
-    /// How many bytes of a disk it takes: for a file of `frames` frames at the engine's rate.
+    /// How many bytes of a disk it takes: for a file of `frames` frames at the engine's rate, of which `channels` are converted.
     pub fn bytes(parts: &[Range<u64>], frames: u64, channels: usize) -> u64 {
         let inside = |part: &Range<u64>| part.end.min(frames).saturating_sub(part.start);
         let all = parts.iter().map(inside).fold(0, u64::saturating_add);
-        all.saturating_mul((channels.min(CHANNELS) * size_of::<f32>()) as u64)
+        all.saturating_mul((channels * size_of::<f32>()) as u64)
     }
 
     /// Decodes the file to its end, and converts it as far as clips play it. `out` is a new file for this alone.
@@ -85,7 +85,7 @@ impl Conform<'_> {
     /// # Errors
     /// [`ConformError`].
     pub fn whole(self, out: File) -> Result<Conformed, ConformError> {
-        let mut conformer = Conformer::open(self.path, self.rate_hz, CHANNELS)?;
+        let mut conformer = Conformer::open(self.path, self.rate_hz, self.channels)?;
         let mut floats = Floats::new(out, self, conformer.channels());
         let end = self.parts.last().map_or(0, |part| part.end);
         let mut at = 0;
@@ -115,7 +115,7 @@ impl Conform<'_> {
     /// [`ConformError`].
     pub fn in_parts(self, mut decoder: PartDecoder, out: File) -> Result<Conformed, ConformError> {
         let (of_file, frames) = (decoder.info().clone(), decoder.frames());
-        let channels = of_file.channels.min(CHANNELS);
+        let channels = of_file.channels.min(self.channels);
         let mut floats = Floats::new(out, self, channels);
         let (to, from) = (u64::from(self.rate_hz), u64::from(of_file.sample_rate_hz));
         let most = (PART_FRAMES * to / from.max(1)).clamp(1, PART_FRAMES);

@@ -11,7 +11,9 @@ mod all;
 mod ways;
 mod audio;
 mod parts;
+mod temporary;
 mod conforming;
+mod whole;
 mod limits;
 
 use std::cell::RefCell;
@@ -26,10 +28,10 @@ use hocket_media::AudioFacts;
 use hocket_session::{LoadOptions, Loaded, SessionErrors};
 
 use crate::{DiskBuffer, DiskError, DiskUse, Streamable, clips_of_files, streamed_files};
-pub use audio::lack_of_memory;
 pub use error::{LoadError, LoadErrors};
 pub use told::{Told, Words};
 use ways::{Ready, Way};
+pub use whole::{WholeAudio, WholeFile, Wholes};
 
 /// What audio files say of themselves, by path.
 pub type Facts = HashMap<PathBuf, AudioFacts>;
@@ -104,13 +106,13 @@ impl<'s> SessionAudio<'s> {
         audio::faults(self, id, stop)
     }
 
-    /// Decides how each file plays.
+    /// Decides how each file plays. `others` share disk and disk buffer with them.
     ///
     /// Thread: control; reads headers of long files.
     ///
     /// # Errors
     /// A disk buffer that is too small for the streams, or a disk without the room for temporary files: before anything is decoded.
-    pub fn plan(self) -> Result<FilePlan<'s>, LoadErrors> {
+    pub fn plan(self, others: &[WholeFile]) -> Result<FilePlan<'s>, LoadErrors> {
         let (mut told, mut streams) = (Told::default(), self.streamable());
         for (index, file) in &streams {
             told.details.push(format!(
@@ -126,7 +128,7 @@ impl<'s> SessionAudio<'s> {
             None => Way::beside_streams(&self, MediaId(index), clips),
         };
         let plan = FilePlan { ways: clips.map(of_file).collect(), audio: self, told };
-        plan.check_disk()?;
+        plan.check_disk(others)?;
         Ok(plan)
     }
 
@@ -152,12 +154,14 @@ pub struct FilePlan<'s> {
 }
 
 impl FilePlan<'_> {
-    fn check_disk(&self) -> Result<(), LoadErrors> {
+    fn check_disk(&self, others: &[WholeFile]) -> Result<(), LoadErrors> {
         let SessionAudio { loaded, disk, .. } = &self.audio;
         let streams = self.ways.iter().enumerate();
         let streams = streams.filter_map(|(index, way)| Some((index, way.stream_channels()?)));
-        DiskBuffer::check(&loaded.session, disk, &streams.collect()).map_err(LoadError::Disk)?;
-        conforming::check_room(&self.audio, &self.ways)?;
+        let channels: Vec<usize> = others.iter().filter_map(WholeFile::stream_channels).collect();
+        DiskBuffer::check(&loaded.session, disk, &streams.collect(), &channels)
+            .map_err(LoadError::Disk)?;
+        conforming::check_room(&self.audio, &self.ways, others)?;
         Ok(())
     }
 
@@ -191,7 +195,8 @@ impl LoadedFiles {
         self.files[id.0].length_s
     }
 
-    /// For an engine: the files in the session's order, and the buffer of those that stream; `None`: none does.
+    /// For an engine: the files in the session's order, and the buffer of those that stream and of `others`; `None`:
+    /// none does.
     ///
     /// Thread: control; starts threads that read ahead.
     ///
@@ -201,12 +206,14 @@ impl LoadedFiles {
         self,
         loaded: &Loaded,
         disk: &DiskUse,
+        others: &[WholeAudio],
         rate_hz: u32,
     ) -> Result<(Vec<ClipMedia>, Option<Arc<DiskBuffer>>), DiskError> {
         let streams = self.files.iter().enumerate();
         let streams = streams.filter_map(|(index, file)| Some((index, file.stream_channels()?)));
-        let session = &loaded.session;
-        let buffer = DiskBuffer::of(session, disk, &streams.collect(), rate_hz)?;
+        let (session, streams) = (&loaded.session, streams.collect());
+        let others: Vec<usize> = others.iter().filter_map(WholeAudio::stream_channels).collect();
+        let buffer = DiskBuffer::of(session, disk, &streams, &others, rate_hz)?;
         let media = self.files.into_iter().zip(&session.media);
         let media =
             media.map(|(file, media)| file.play(buffer.as_ref(), loaded.name_of(&media.path)));

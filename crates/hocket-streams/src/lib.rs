@@ -9,6 +9,7 @@
 
 mod open_files;
 mod conform;
+mod rows;
 mod files;
 
 use std::collections::BTreeMap;
@@ -31,9 +32,10 @@ use open_files::OpenFiles;
 
 pub use conform::{Conform, ConformError, Conformed};
 pub use files::{
-    Facts, FilePlan, LoadError, LoadErrors, LoadedFiles, SessionAudio, Told, Words, lack_of_memory,
-    read_session,
+    Facts, FilePlan, LoadError, LoadErrors, LoadedFiles, SessionAudio, Told, WholeAudio, WholeFile,
+    Wholes, Words, read_session,
 };
+pub use rows::RowsReader;
 
 /// Files that last longer stream, if they can.
 pub const LONGEST_IN_MEMORY_S: u32 = 10;
@@ -235,7 +237,7 @@ impl DiskBuffer {
     }
 
     /// For the files of a session that stream; `None` if there are none. `files` has the channels of each, by its place in the
-    /// list of media.
+    /// list of media; `others` has those of streams beside clips.
     ///
     /// # Errors
     /// [`DiskError`].
@@ -243,15 +245,28 @@ impl DiskBuffer {
         session: &Session,
         disk: &DiskUse,
         files: &BTreeMap<usize, usize>,
+        others: &[usize],
         rate_hz: u32,
     ) -> Result<Option<Arc<DiskBuffer>>, DiskError> {
-        if files.is_empty() {
+        let channels = channels_of_streams(session, disk, files, others);
+        DiskBuffer::of_streams(disk, &channels, rate_hz)
+    }
+
+    /// For streams with so many channels each; `None` if there are none.
+    ///
+    /// # Errors
+    /// [`DiskError`].
+    pub fn of_streams(
+        disk: &DiskUse,
+        channels: &[usize],
+        rate_hz: u32,
+    ) -> Result<Option<Arc<DiskBuffer>>, DiskError> {
+        if channels.is_empty() {
             return Ok(None);
         }
-        let channels = channels_of_streams(session, disk, files);
         let poll = if disk.wait == Wait::Never { LIVE_POLL } else { OFFLINE_POLL };
         let settings = Settings { threads: THREADS, poll, ..Settings::new(disk.buffer_bytes) };
-        DiskBuffer::start(settings, &channels, disk.wait, rate_hz).map(Some)
+        DiskBuffer::start(settings, channels, disk.wait, rate_hz).map(Some)
     }
 
     /// Whether [`DiskBuffer::of`] would have enough memory for these files. Starts nothing. Call it before you write
@@ -263,12 +278,12 @@ impl DiskBuffer {
         session: &Session,
         disk: &DiskUse,
         files: &BTreeMap<usize, usize>,
+        others: &[usize],
     ) -> Result<(), DiskError> {
-        if files.is_empty() {
-            return Ok(());
+        let channels = channels_of_streams(session, disk, files, others);
+        if !channels.is_empty() {
+            fit(&Settings::new(disk.buffer_bytes), &channels).map_err(DiskError::TooSmall)?;
         }
-        let channels = channels_of_streams(session, disk, files);
-        fit(&Settings::new(disk.buffer_bytes), &channels).map_err(DiskError::TooSmall)?;
         Ok(())
     }
 
@@ -302,15 +317,17 @@ impl DiskBuffer {
     }
 }
 
-/// The channels of every stream that the clips of these files open, in all engines.
+/// The channels of every stream that the clips of these files open, and of the others, in all engines.
 fn channels_of_streams(
     session: &Session,
     disk: &DiskUse,
     files: &BTreeMap<usize, usize>,
+    others: &[usize],
 ) -> Vec<usize> {
     let clips = session.tracks.iter().flat_map(|track| &track.clips);
     let streams = clips.filter_map(|clip| files.get(&clip.media.0).copied());
-    streams.collect::<Vec<usize>>().repeat(disk.engines.max(1))
+    let all = streams.chain(others.iter().copied());
+    all.collect::<Vec<usize>>().repeat(disk.engines.max(1))
 }
 
 fn most_chunks(wait: Wait) -> usize {
@@ -353,6 +370,19 @@ impl DiskFile {
     pub fn called(self, name: impl Into<Arc<str>>) -> DiskFile {
         DiskFile { name: Some(name.into()), ..self }
     }
+
+    /// A stream of its own, from its beginning on.
+    fn stream(&self) -> Result<(StreamReader, Arc<Stream>), String> {
+        let DiskBuffer { preloader, ring_chunks, rate_hz, .. } = &*self.buffer;
+        let storage = Arc::clone(&self.storage);
+        let (stream, reader) = preloader
+            .open_storage(storage, *rate_hz, *ring_chunks)
+            .map_err(|error| error.to_string())?;
+        match stream.info().frames == self.frames {
+            true => Ok((reader, Arc::new(stream))),
+            false => Err(changed(stream.path())),
+        }
+    }
 }
 
 impl fmt::Debug for DiskFile {
@@ -367,21 +397,13 @@ impl StreamedFile for DiskFile {
     }
 
     fn open(&self, first: u64, lap: Option<Range<u64>>) -> Result<ClipStream, String> {
-        let DiskBuffer { preloader, ring_chunks, wait, rate_hz, .. } = &*self.buffer;
-        let storage = Arc::clone(&self.storage);
-        let (stream, mut reader) = preloader
-            .open_storage(storage, *rate_hz, *ring_chunks)
-            .map_err(|error| error.to_string())?;
-        if stream.info().frames != self.frames {
-            return Err(changed(stream.path()));
-        }
+        let (mut reader, stream) = self.stream()?;
         reader.set_loop(lap);
         reader.locate(first);
-        let stream = Arc::new(stream);
         let source = DiskSource {
             reader,
             rows: [[0.0; PIECE]; 2],
-            wait: *wait,
+            wait: self.buffer.wait,
             _stream: Arc::clone(&stream),
         };
         // The buffer's threads live as long as any of its streams.

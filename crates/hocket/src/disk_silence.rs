@@ -1,7 +1,9 @@
 //! What was silent because a disk was too slow or failed, or because a file holds no numbers there: where, and why.
 
-use hocket_engine::{MediaPool, NotReady, StreamGap};
+use hocket_engine::{NotReady, StreamGap};
 use serde_json::{Value, json};
+
+use crate::output::warn;
 
 /// Hocket prints at most so many gaps, and counts all.
 const GAPS_TOLD: usize = 5;
@@ -33,12 +35,8 @@ pub(crate) struct Silent {
 }
 
 impl DiskSilence {
-    /// Since the session's engines started. Ask before the engine is dropped.
-    pub(crate) fn of(media: &MediaPool) -> DiskSilence {
-        DiskSilence::since(&[], media.not_ready())
-    }
-
-    /// What came after `before`, an earlier answer for the same streams.
+    /// What came after `before`, an earlier answer for the same streams; of all, since the session's engines started. Ask before the
+    /// engine is dropped.
     pub(crate) fn since(before: &[NotReady], now: Vec<NotReady>) -> DiskSilence {
         let (mut streams, mut not_finite) = (Vec::new(), Vec::new());
         for (index, mut now) in now.into_iter().enumerate() {
@@ -79,6 +77,12 @@ impl DiskSilence {
             )),
             _ => None,
         })
+    }
+
+    /// Warns of each stream.
+    pub(crate) fn tell(&self) {
+        self.streams.iter().for_each(|lost| warn(lost.line()));
+        self.not_finite.iter().for_each(|clip| warn(clip.line()));
     }
 
     /// For people; empty without silence.

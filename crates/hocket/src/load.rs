@@ -13,17 +13,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hocket_engine::{
-    Effects, MediaPool, Prepared, Settings, SettingsError, prepare_session, seats_of,
+    Effects, MediaPool, NotReady, Prepared, PrerollError, Settings, SettingsError, prepare_session,
+    seats_of,
 };
 use hocket_files::ScratchFolder;
 use hocket_machine::Topology;
 use hocket_plan::session::{InputId, MediaId};
 use hocket_plan::{Fusing, Session};
 use hocket_session::{LoadOptions, Loaded};
-use hocket_streams::{Facts, SessionAudio, Told, read_session};
+use hocket_streams::{Facts, SessionAudio, Told, Wholes, read_session};
 
 use crate::cli::NamedFile;
 use crate::failure::Failure;
@@ -339,23 +340,28 @@ impl OpenedSession {
             note(format_args!("{conversions}; resample = false in [session] refuses that"));
         }
         self.silent_inputs().into_iter().for_each(note);
-        let mut plan = self.audio(disk).plan().map_err(refused)?;
+        let wholes =
+            Wholes { rate_hz: Some(self.rate_hz), until: self.until, disk: *disk, words: &WORDS };
+        let inputs = inputs::open(&self.inputs, &self.loaded.session, &wholes)?;
+        let mut plan = self.audio(disk).plan(&inputs).map_err(refused)?;
         let (warnings, damaged) = (self.loaded.warnings.clone(), self.loaded.damaged.clone());
         let mut all = Told { warnings, damaged, details: Vec::new() };
         let mut told = plan.told();
-        let inputs = inputs::load(&self.inputs, &self.loaded.session, self.rate_hz, &mut told)?;
+        let inputs = inputs::load(inputs, &mut told);
         add(&mut all, told);
+        let inputs = inputs?;
         let files = plan.load(|told| add(&mut all, told)).map_err(refused)?;
-        let OpenedSession { loaded, rate_hz, unpacked, .. } = self;
+        let OpenedSession { loaded, rate_hz, unpacked, inputs: fed, .. } = self;
         let Told { mut warnings, damaged, .. } = all;
         warnings.extend(loaded.fade_warnings(|id| files.length_s(id)));
         let (media, buffer) =
-            files.play(&loaded, disk, rate_hz).map_err(|error| refused_disk(&error))?;
+            files.play(&loaded, disk, &inputs, rate_hz).map_err(|error| refused_disk(&error))?;
         if let Some(buffer) = &buffer {
             detail(format_args!("{}", summary(buffer)));
         }
         let media = MediaPool::of(media).with_effects(effects());
         let (session, disk, _unpacked) = (loaded.session, buffer, unpacked);
+        let inputs = inputs::sounds(&fed, inputs);
         Ok(LoadedSession { session, media, rate_hz, warnings, damaged, disk, inputs, _unpacked })
     }
 
@@ -441,7 +447,24 @@ impl LoadedSession {
     /// What the engine refuses: exit code 2.
     pub(crate) fn prepare(&self) -> Result<Prepared, Failure> {
         let prepared = prepare_session(&self.session, &self.media, self.rate_hz, Fusing::Chains);
-        Ok(inputs::feed(prepared.map_err(Failure::bad_input)?, &self.inputs))
+        inputs::feed(prepared.map_err(Failure::bad_input)?, &self.inputs, self.disk.as_ref())
+    }
+
+    /// Waits until all that plays from the disk is read ahead ([`MediaPool::fill`]), files at inputs, too.
+    ///
+    /// # Errors
+    /// What is not there after `patience`.
+    pub(crate) fn fill(&self, patience: Duration) -> Result<(), PrerollError> {
+        let until = Instant::now() + patience;
+        let mut causes = self.media.fill(patience).err().map_or_else(Vec::new, |it| it.causes);
+        causes.extend(inputs::fill(&self.inputs, until));
+        if causes.is_empty() { Ok(()) } else { Err(PrerollError { causes }) }
+    }
+
+    /// What was not in memory in time ([`MediaPool::not_ready`]), of files at inputs, too.
+    pub(crate) fn not_ready(&self) -> Vec<NotReady> {
+        // Inputs stay the same, and edits add clips.
+        inputs::not_ready(&self.inputs).chain(self.media.not_ready()).collect()
     }
 
     /// Refuses damaged audio and MIDI files where the user asked for that (`--strict`), and prints the warnings otherwise.

@@ -396,7 +396,7 @@ const FILL_STEP: Duration = Duration::from_millis(200);
 /// Waits until everything that plays from the disk is read ahead.
 pub(crate) fn fill(loaded: &LoadedSession, stop: &AtomicBool) {
     let begun = Instant::now();
-    while let Err(error) = loaded.media.fill(FILL_STEP) {
+    while let Err(error) = loaded.fill(FILL_STEP) {
         if stop.load(Relaxed) {
             return;
         }
@@ -568,7 +568,7 @@ fn play(
 ) -> Result<(Engine, Outcome), Failure> {
     let transport = run.transport.name();
     let Run { loaded, stop, .. } = run;
-    let before = loaded.media.not_ready();
+    let before = loaded.not_ready();
     let settings = FlightSettings { events: EVENTS, ..FlightSettings::default() };
     let (recorder, drain) = flight::record(&engine, settings);
     let (outputs, bar) = (showing.meters(&loaded.session, run.page.is_some()), showing.bar());
@@ -647,7 +647,7 @@ fn play(
     let played = played.map_err(device::refused)?;
     let (engine, Notes { meter, takes, .. }) = (played.engine, played.observer);
     let takes = takes.end();
-    let silence = DiskSilence::since(&before, loaded.media.not_ready());
+    let silence = DiskSilence::since(&before, loaded.not_ready());
     let disk = loaded.disk.as_ref().map(|buffer| Disk {
         silence,
         summary: summary(buffer),

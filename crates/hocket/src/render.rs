@@ -156,9 +156,8 @@ fn render(args: &RenderArgs, prepared: Prepared, stop: &AtomicBool) -> Result<bo
     if recorded.iter().any(|take| !take.is_whole()) {
         return Err(Failure::not_possible("a take is not whole, as said above"));
     }
-    let silence = DiskSilence::of(&loaded.media);
-    silence.streams.iter().for_each(|lost| tell(format_args!("warning: {}", lost.line())));
-    silence.not_finite.iter().for_each(|clip| tell(format_args!("warning: {}", clip.line())));
+    let silence = DiskSilence::since(&[], loaded.not_ready());
+    silence.tell();
     match silence.refusal(args.strict) {
         Some(why) => Err(Failure::not_possible(format!("{}: {why}", args.output.display()))),
         None => Ok(true),

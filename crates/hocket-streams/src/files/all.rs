@@ -191,7 +191,7 @@ mod tests {
         let audio = SessionAudio { loaded: &loaded, facts, rate_hz: 16_000, until, disk, words };
         // One for each file, fewer, more, and none that could be started.
         let [first, others @ ..] = [4, 3, 9, 0].map(|threads| {
-            let (plan, mut details) = (audio.plan().unwrap(), Vec::new());
+            let (plan, mut details) = (audio.plan(&[]).unwrap(), Vec::new());
             let tell = |told: Told| details.extend(told.details);
             let ready = load_on(threads, &audio, plan.ways, tell).unwrap();
             (details, ready.iter().map(bytes).collect::<Vec<_>>())

@@ -223,9 +223,7 @@ pub(super) fn check_memory(
 }
 
 /// Why a file cannot be converted to so many frames in memory, if it cannot.
-///
-/// Thread: control; asks the system how much memory is free.
-pub fn lack_of_memory(frames: usize, channels: usize, rate_hz: u32) -> Option<String> {
+pub(super) fn lack_of_memory(frames: usize, channels: usize, rate_hz: u32) -> Option<String> {
     let extra = channels.saturating_sub(2) as u64 * 4;
     let needed = (frames as u64).saturating_mul(BYTES_A_FRAME + extra);
     let free = free_memory().filter(|free| needed > *free)?;

@@ -163,7 +163,7 @@ impl Way {
 }
 
 /// The most samples of a file that is short enough to be in memory.
-fn short_samples(facts: &AudioFacts) -> usize {
+pub(super) fn short_samples(facts: &AudioFacts) -> usize {
     let frames = u64::from(LONGEST_IN_MEMORY_S + ADDED_S) * u64::from(facts.sample_rate_hz);
     frames as usize * facts.channels
 }

@@ -1,13 +1,15 @@
 //! `--input`: sound of files in the place of what a device would bring into the engine's inputs.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
-use hocket_engine::{Block, NodeKind, Prepared, Processor, rows};
+use hocket_engine::{Block, NodeKind, NotReady, Prepared, Processor, StreamHandle};
 use hocket_plan::Session;
 use hocket_plan::session::{EventsOf, InputId, TakeFrom, TakeSpec};
-use hocket_streams::{Told, lack_of_memory};
+use hocket_streams::{DiskBuffer, LoadErrors, RowsReader, Told, WholeAudio, WholeFile, Wholes};
 
+use super::streams::refused;
 use crate::cli::NamedFile;
 use crate::failure::Failure;
 use crate::output::warn;
@@ -25,10 +27,12 @@ pub(crate) struct FedInput {
     pub file: PathBuf,
 }
 
-/// The sound of an input: one row for each of its channels, or one that all of them play.
+/// The sound of an input.
 pub(crate) struct InputSound {
     number: u16,
-    rows: Arc<[Vec<f32>]>,
+    audio: WholeAudio,
+    /// Of the stream that the latest engine plays.
+    handle: Mutex<Option<Weak<dyn StreamHandle>>>,
 }
 
 /// The inputs that files feed.
@@ -75,121 +79,133 @@ fn unknown(name: &str, session: &Session) -> String {
     format!("the session has no input '{name}'; choose one of: {names}{more}")
 }
 
-/// Decodes the files, and converts them to the rate and channels of their inputs: mono plays on all channels, and an
-/// input of one channel gets the mean of the first two.
+/// Looks into the headers of the files. Mono plays on all channels of its input, and an input of one channel gets the mean of the first
+/// two.
 ///
 /// # Errors
-/// A file that cannot be decoded: exit code 2. One that takes more memory than is free: exit code 3.
-pub(super) fn load(
+/// A file that cannot be read, or has to be in memory and is too long: exit code 2.
+pub(super) fn open(
     fed: &[FedInput],
     session: &Session,
-    rate_hz: u32,
-    told: &mut Told,
-) -> Result<Vec<InputSound>, Failure> {
-    fed.iter().map(|input| sound(input, session, rate_hz, told)).collect()
+    how: &Wholes<'_>,
+) -> Result<Vec<WholeFile>, Failure> {
+    let opened = fed.iter().map(|FedInput { number, name, file }| {
+        let called = format!("--input {name}={}", file.display());
+        if file.is_dir() {
+            return Err(Failure::bad_input(format!(
+                "{called}: this is a folder; name an audio file in it"
+            )));
+        }
+        let channels = session.inputs.get(usize::from(*number)).map_or(2, |input| input.channels);
+        WholeFile::open(file, called, usize::from(channels), how)
+            .map_err(|error| refused(error.into()))
+    });
+    opened.collect()
 }
 
-fn sound(
-    fed: &FedInput,
-    session: &Session,
-    rate_hz: u32,
-    told: &mut Told,
-) -> Result<InputSound, Failure> {
-    let FedInput { number, name, file } = fed;
-    let shown = file.display();
-    let text = |why: &str| format!("--input {name}={shown}: {why}");
-    let refused = |why: &str| Failure::bad_input(text(why));
-    if file.is_dir() {
-        return Err(refused("this is a folder; name an audio file in it"));
+/// Decodes what does not stream of them, into memory or into temporary files.
+///
+/// # Errors
+/// Files that cannot be decoded: exit code 2. More memory or room than there is: exit code 3.
+pub(super) fn load(files: Vec<WholeFile>, told: &mut Told) -> Result<Vec<WholeAudio>, Failure> {
+    let (mut loaded, mut errors) = (Vec::new(), Vec::new());
+    for file in files {
+        match file.load(told) {
+            Ok(audio) => loaded.push(audio),
+            Err(error) => errors.push(error),
+        }
     }
-    let decoded = hocket_media::decode(file).map_err(|error| refused(&error.to_string()))?;
-    for fault in &decoded.warnings {
-        told.warnings.push(format!("{}; what can be read is played", text(fault)));
-        told.damaged.push(format!("{}; replace the file, or leave out --strict", text(fault)));
-    }
-    let whole = (decoded.length_s() * f64::from(rate_hz)).ceil() as usize;
-    if decoded.sample_rate_hz != rate_hz
-        && let Some(cause) = lack_of_memory(whole, decoded.channels.len(), rate_hz)
-    {
-        let remedy = "convert the file before, or choose a lower rate";
-        return Err(Failure::not_possible(text(&format!("{cause}; {remedy}"))));
-    }
-    let audio = match decoded.sample_rate_hz == rate_hz {
-        true => decoded,
-        false => hocket_media::resample(&decoded, rate_hz),
+    if errors.is_empty() { Ok(loaded) } else { Err(refused(LoadErrors(errors))) }
+}
+
+/// The sound of inputs: what their files bring.
+pub(super) fn sounds(fed: &[FedInput], audio: Vec<WholeAudio>) -> Vec<InputSound> {
+    let sound = |(fed, audio): (&FedInput, WholeAudio)| InputSound {
+        number: fed.number,
+        audio,
+        handle: Mutex::new(None),
     };
-    told.details.push(format!("input {name}: {shown}, {:.2} s", audio.length_s()));
-    let channels = session.inputs.get(usize::from(*number)).map_or(2, |input| input.channels);
-    let mut rows = of_width(audio.channels, usize::from(channels));
-    let strange: u64 = rows.iter_mut().map(|row| hocket_media::silence_not_finite(row)).sum();
-    if strange > 0 {
-        told.warnings
-            .push(text(&format!("{strange} samples are not finite numbers; they are silent")));
-    }
-    Ok(InputSound { number: *number, rows: rows.into() })
+    fed.iter().zip(audio).map(sound).collect()
 }
 
-/// One row for each of so many channels at most; a single one is for all of them.
-fn of_width(mut rows: Vec<Vec<f32>>, channels: usize) -> Vec<Vec<f32>> {
-    if channels == 1 && rows.len() > 1 {
-        let both = rows[0].iter().zip(&rows[1]);
-        return vec![both.map(|(left, right)| 0.5 * (left + right)).collect()];
+impl InputSound {
+    /// Of the stream that an engine plays now; `None`: the file is in memory, or no engine plays it.
+    fn handle(&self) -> Option<Arc<dyn StreamHandle>> {
+        self.handle.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.upgrade()
     }
-    rows.truncate(channels);
-    rows
+
+    fn player(&self, buffer: Option<&Arc<DiskBuffer>>) -> Result<InputFile, Failure> {
+        let (file, handle) = self.audio.open(buffer).map_err(Failure::not_possible)?;
+        let kept = handle.as_ref().map(Arc::downgrade);
+        *self.handle.lock().unwrap_or_else(PoisonError::into_inner) = kept;
+        Ok(InputFile { file, _handle: handle })
+    }
+}
+
+/// How often a control thread looks whether streams are filled.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// Waits until those that stream are read ahead, at most until then. Returns what was too slow.
+pub(super) fn fill(sounds: &[InputSound], until: Instant) -> Vec<String> {
+    let mut waiting: Vec<_> = sounds.iter().filter_map(InputSound::handle).collect();
+    loop {
+        waiting.retain(|handle| !handle.is_filled());
+        if waiting.is_empty() || Instant::now() >= until {
+            let slow = |handle: &Arc<dyn StreamHandle>| {
+                let file = handle.not_ready().file;
+                format!("{file}: the disk is too slow to fill the stream before the start")
+            };
+            return waiting.iter().map(slow).collect();
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// What those that stream did not have in memory in time.
+pub(super) fn not_ready(sounds: &[InputSound]) -> impl Iterator<Item = NotReady> {
+    sounds.iter().filter_map(|sound| Some(sound.handle()?.not_ready()))
 }
 
 /// The same graph, in which the nodes of these inputs play their files.
-pub(crate) fn feed(mut prepared: Prepared, sounds: &[InputSound]) -> Prepared {
+///
+/// # Errors
+/// A file that can no longer be opened: exit code 3.
+pub(crate) fn feed(
+    mut prepared: Prepared,
+    sounds: &[InputSound],
+    buffer: Option<&Arc<DiskBuffer>>,
+) -> Result<Prepared, Failure> {
     for (place, node) in prepared.graph.nodes().iter().enumerate() {
         let own = |sound: &&InputSound| node.kind == NodeKind::Input(sound.number);
         if let Some(sound) = sounds.iter().find(own) {
-            let rows = Arc::clone(&sound.rows);
-            prepared.processors[place] = Some(Box::new(InputFile { rows }));
+            prepared.processors[place] = Some(Box::new(sound.player(buffer)?));
         }
     }
-    prepared
+    Ok(prepared)
 }
 
 /// Plays a file from the engine's start on, whatever the song does: as a microphone would.
 ///
-/// Shape: overwrites the block. Thread: worker, inside a block. Cost: O(frames); no allocation, lock or system call.
+/// Shape: overwrites the block. Thread: worker, inside a block. Cost: O(frames); no allocation, lock or system call, but that a render
+/// waits for the disk.
 struct InputFile {
-    /// A single one plays on all channels.
-    rows: Arc<[Vec<f32>]>,
+    file: RowsReader,
+    /// A stream lives as long as its player.
+    _handle: Option<Arc<dyn StreamHandle>>,
 }
 
 impl Processor for InputFile {
     fn process(&mut self, block: &mut Block<'_>) {
-        let Some(time) = block.time else { return };
-        let start = usize::try_from(time.steady_frame).unwrap_or(usize::MAX);
-        for channel in 0..block.channels() {
-            let out = block.channel_mut(channel);
-            let row = if self.rows.len() == 1 { 0 } else { channel };
-            let from = self.rows.get(row).and_then(|row| row.get(start..)).unwrap_or(&[]);
-            let frames = from.len().min(out.len());
-            rows::copy(&mut out[..frames], &from[..frames]);
-            rows::fill(&mut out[frames..], 0.0);
+        if let Some(time) = block.time {
+            self.file.play(time.steady_frame, block);
         }
     }
 
-    fn reset(&mut self) {}
+    fn reset(&mut self) {
+        self.file.locate(0);
+    }
 
     fn keeps_time(&self) -> bool {
         true
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn files_of_any_width_fit_an_input() {
-        let rows = || vec![vec![1.0, 0.5], vec![0.0, -0.5], vec![9.0, 9.0]];
-        assert_eq!(of_width(rows(), 1), [[0.5, 0.0]]);
-        assert_eq!(of_width(rows(), 2), rows()[..2]);
-        assert_eq!(of_width(rows()[..1].to_vec(), 2), [[1.0, 0.5]], "for both");
-        assert_eq!(of_width(rows()[..1].to_vec(), 1), [[1.0, 0.5]]);
     }
 }

@@ -10,21 +10,21 @@ use crate::written::readable;
 pub(crate) const DISK_BUFFER_BYTES: usize = 256 << 20;
 
 /// The options that decide how files play.
-pub(super) const WORDS: Words = Words {
+pub(crate) const WORDS: Words = Words {
     stream: "leave out --disk-buffer 0",
     run_at: "run at its rate with --rate",
     refuse_damaged: Some("--strict"),
 };
 
 /// Why audio files cannot be loaded.
-pub(super) fn refused(errors: LoadErrors) -> Failure {
+pub(crate) fn refused(errors: LoadErrors) -> Failure {
     let message = errors.text(|error| refused_disk(error).message);
     let exit = if errors.is_bad_input() { Exit::BadInput } else { Exit::NotPossible };
     Failure { exit, message }
 }
 
 /// Why clips cannot play from the disk, in the words of this program's options.
-pub(super) fn refused_disk(error: &DiskError) -> Failure {
+pub(crate) fn refused_disk(error: &DiskError) -> Failure {
     match error {
         DiskError::TooSmall(TooSmall { streams, needs_bytes, has_bytes }) => {
             let mib = needs_bytes.div_ceil(1 << 20);

@@ -99,7 +99,7 @@ impl<'a> View<'a> {
             map: loaded.session.time.map(loaded.rate_hz).ok(),
             seats: seats(engine),
             kernel: KernelLooks::new(engine),
-            silent_before: loaded.media.not_ready(),
+            silent_before: loaded.not_ready(),
             silence: DiskSilence::default(),
             asked_disk: None,
             peaks,
@@ -214,7 +214,7 @@ impl<'a> View<'a> {
         let buffer = self.loaded.disk.as_ref()?;
         if self.asked_disk.is_none_or(|at| at.elapsed() >= DISK_EVERY) {
             self.asked_disk = Some(Instant::now());
-            self.silence = DiskSilence::since(&self.silent_before, self.loaded.media.not_ready());
+            self.silence = DiskSilence::since(&self.silent_before, self.loaded.not_ready());
         }
         Some(DiskShown {
             streams: buffer.streams(),

@@ -1,17 +1,20 @@
 //! What goes into a plug-in: an audio file, or the notes of a MIDI file.
 
+use std::sync::Arc;
+
 use hocket_engine::session::NoteClip;
 use hocket_engine::{
-    Block, Edge, EventPorts, Node, NodeId, NodeKind, NotePlayer, Ports, Processor,
+    Block, Edge, EventPorts, Node, NodeId, NodeKind, NotePlayer, Ports, Processor, StreamHandle,
 };
-use hocket_media::Audio;
 use hocket_plugins::Description;
 use hocket_session::MidiSong;
+use hocket_streams::{DiskBuffer, DiskUse, RowsReader, Told, Wait, WholeFile, Wholes};
 
 use crate::cli::RunArgs;
 use crate::failure::Failure;
 use crate::load::is_midi;
-use crate::output::tell;
+use crate::load::streams::{DISK_BUFFER_BYTES, WORDS, refused, refused_disk};
+use crate::output::{detail, tell, warn};
 use crate::render::{check_length, frames_of};
 
 /// The sample rate of a MIDI file, which has none.
@@ -22,11 +25,13 @@ pub(super) struct Input {
     pub sound: Sound,
     pub rate_hz: u32,
     pub frames: u64,
+    /// Says what the disk did not bring, if the file streams.
+    pub stream: Option<Arc<dyn StreamHandle>>,
 }
 
 /// What goes in.
 pub(super) enum Sound {
-    Audio(Audio),
+    File(RowsReader),
     Notes(NoteClip),
 }
 
@@ -50,9 +55,24 @@ fn audio(args: &RunArgs) -> Result<Input, Failure> {
             args.input.display()
         )));
     }
-    let audio = hocket_media::decode(&args.input).map_err(Failure::bad_input)?;
-    let (rate_hz, frames) = (audio.sample_rate_hz, audio.frames() as u64);
-    Ok(Input { sound: Sound::Audio(audio), rate_hz, frames })
+    let disk = DiskUse {
+        buffer_bytes: DISK_BUFFER_BYTES,
+        wait: Wait::ForTheDisk,
+        engines: 1,
+        strict: false,
+    };
+    let whole = Wholes { rate_hz: None, until: u64::MAX, disk, words: &WORDS };
+    let file = WholeFile::open(&args.input, args.input.display().to_string(), 2, &whole);
+    let mut told = Told::default();
+    let audio = file.and_then(|file| file.load(&mut told)).map_err(|why| refused(why.into()))?;
+    told.details.iter().for_each(detail);
+    told.warnings.iter().for_each(warn);
+    let (rate_hz, frames) = (audio.rate_hz, audio.frames);
+    let channels: Vec<usize> = audio.stream_channels().into_iter().collect();
+    let buffer = DiskBuffer::of_streams(&disk, &channels, rate_hz);
+    let buffer = buffer.map_err(|error| refused_disk(&error))?;
+    let (file, stream) = audio.open(buffer.as_ref()).map_err(Failure::not_possible)?;
+    Ok(Input { sound: Sound::File(file), rate_hz, frames, stream })
 }
 
 fn notes(args: &RunArgs, plugin: &Description) -> Result<Input, Failure> {
@@ -69,14 +89,15 @@ fn notes(args: &RunArgs, plugin: &Description) -> Result<Input, Failure> {
     let song = hocket_session::read_midi(&args.input).map_err(Failure::bad_input)?;
     let MidiSong { notes, length_s, warnings } = song;
     warnings.iter().for_each(|warning| tell(format_args!("warning: {warning}")));
-    Ok(Input { sound: Sound::Notes(notes), rate_hz, frames: frames_of(length_s, rate_hz) })
+    let (sound, frames) = (Sound::Notes(notes), frames_of(length_s, rate_hz));
+    Ok(Input { sound, rate_hz, frames, stream: None })
 }
 
 impl Sound {
     /// The node that plays it.
     pub fn node(&self) -> Node {
         match self {
-            Sound::Audio(_) => Node::new("file", NodeKind::Custom(0)),
+            Sound::File(_) => Node::new("file", NodeKind::Custom(0)),
             Sound::Notes(_) => {
                 let ports = Ports::of(1).with_events(EventPorts::OUTPUT);
                 Node { ports, ..Node::new("notes", NodeKind::Custom(0)) }
@@ -87,7 +108,7 @@ impl Sound {
     /// How it comes into the plug-in.
     pub fn edge(&self, from: NodeId) -> Edge {
         match self {
-            Sound::Audio(_) => Edge::new(from, 1.0),
+            Sound::File(_) => Edge::new(from, 1.0),
             Sound::Notes(_) => Edge::events(from),
         }
     }
@@ -95,7 +116,7 @@ impl Sound {
     /// Plays it from its start, once.
     pub fn player(self) -> Box<dyn Processor> {
         match self {
-            Sound::Audio(audio) => Box::new(Player { audio, at: 0 }),
+            Sound::File(file) => Box::new(Player { file, at: 0 }),
             Sound::Notes(notes) => Box::new(NotePlayer::new(&[notes])),
         }
     }
@@ -103,26 +124,18 @@ impl Sound {
 
 /// Plays a file from its start, once, and silence behind it.
 struct Player {
-    audio: Audio,
-    at: usize,
+    file: RowsReader,
+    at: u64,
 }
 
 impl Processor for Player {
     fn process(&mut self, block: &mut Block<'_>) {
-        let [left, right] = [0, self.audio.channels.len().min(2) - 1].map(|channel| {
-            let row = &self.audio.channels[channel];
-            &row[self.at.min(row.len())..]
-        });
-        let main = &mut block.main;
-        let end = left.len().min(main.left.len());
-        main.left[..end].copy_from_slice(&left[..end]);
-        main.right[..end].copy_from_slice(&right[..end]);
-        main.left[end..].fill(0.0);
-        main.right[end..].fill(0.0);
-        self.at += end;
+        self.file.play(self.at, block);
+        self.at += block.frames() as u64;
     }
 
     fn reset(&mut self) {
         self.at = 0;
+        self.file.locate(0);
     }
 }

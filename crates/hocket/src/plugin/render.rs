@@ -13,6 +13,7 @@ use hocket_plugins::{Description, ExtraOutput};
 use super::input::{Input, Sound};
 use super::start::Start;
 use crate::cli::{DitherArg, RunArgs};
+use crate::disk_silence::DiskSilence;
 use crate::failure::{Exit, Failure};
 use crate::files::{Files, Kind};
 use crate::lost_events::NoRoom;
@@ -43,7 +44,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let stems = stems(args, plugin, format)?;
     stems.check(&mut files)?;
     let start = Start::of(&args.start, &catalog, plugin)?;
-    let Input { sound, rate_hz, frames } = Input::of(args, plugin)?;
+    let Input { sound, rate_hz, frames, stream } = Input::of(args, plugin)?;
     crate::bench::check_block(args.frames, rate_hz)?;
     format.check(&args.output, rate_hz, args.format.into()).map_err(Failure::bad_input)?;
     let processor = start.build(&args.start, &catalog, (plugin, rate_hz))?;
@@ -58,6 +59,12 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     }
     wrote(&args.output);
     stems.line().into_iter().for_each(note);
+    let silence = stream.map(|stream| stream.not_ready());
+    let silence = DiskSilence::since(&[], silence.into_iter().collect());
+    silence.tell();
+    if let Some(why) = silence.refusal(false) {
+        return Err(Failure::not_possible(format!("{}: {why}", args.output.display())));
+    }
     if args.stems.is_none() && !plugin.extra_outputs.is_empty() {
         note(format_args!(
             "this is the first output alone; --stems DIR also writes {}",

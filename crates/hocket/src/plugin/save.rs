@@ -4,8 +4,9 @@ use std::io::Write;
 use std::path::Path;
 
 use hocket_files::OutputFile;
-use hocket_media::{Audio, WriteError};
+use hocket_media::WriteError;
 use hocket_plugins::{Description, Format};
+use hocket_streams::RowsReader;
 
 use super::input::Sound;
 use super::start::{Start, defaults};
@@ -52,9 +53,8 @@ fn state(
     processor: Box<dyn hocket_engine::Processor>,
 ) -> Result<Vec<u8>, Failure> {
     let rows = vec![vec![0.0; FRAMES as usize]; 2];
-    let silence = Audio { channels: rows, sample_rate_hz: args.rate, warnings: Vec::new() };
-    let mut engine =
-        super::render::engine(plugin, (Sound::Audio(silence), args.rate), processor, FRAMES)?;
+    let silence = Sound::File(RowsReader::of_memory(rows.into()));
+    let mut engine = super::render::engine(plugin, (silence, args.rate), processor, FRAMES)?;
     engine.process(FRAMES as usize);
     let saved = engine.control().save_states().map_err(Failure::not_possible)?;
     let failure = saved.failures.first().map(ToString::to_string);

@@ -9,12 +9,12 @@ use hocket_media::{AudioWriter, FileFormat, WavFormat, decode};
 use crate::interrupted::{POLL, await_that, interrupt, kill, start_of};
 use crate::support::{Ran, check_refused, files, hocket, in_small_file_system, root, run};
 
-fn text(path: &Path) -> &str {
+pub fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
 /// Compressed audio that keeps a state from block to block: mono, IMA ADPCM, 505 frames in each block. Every code is valid.
-fn adpcm(rate_hz: u32, blocks: u32, seed: u32) -> Vec<u8> {
+pub fn adpcm(rate_hz: u32, blocks: u32, seed: u32) -> Vec<u8> {
     let mut bytes = b"RIFF".to_vec();
     bytes.extend((52 + blocks * 256).to_le_bytes());
     bytes.extend(b"WAVEfmt \x14\0\0\0\x11\0\x01\0");
@@ -80,7 +80,7 @@ fn checksum(page: &[u8]) -> u32 {
 }
 
 /// A stereo file of noise, 15 s long.
-fn noise(path: &Path, rate_hz: u32, samples: WavFormat) {
+pub fn noise(path: &Path, rate_hz: u32, samples: WavFormat) {
     let frames = 15 * rate_hz;
     let row = |seed: u32| -> Vec<f32> {
         let sample = |i: u32| (i.wrapping_mul(2_654_435_761).wrapping_add(seed) >> 8) as f32;

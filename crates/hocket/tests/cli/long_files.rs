@@ -29,7 +29,7 @@ fn write(path: &Path, rate_hz: u32, samples: WavFormat, rows: [&[f32]; 2]) {
 
 /// A stereo file of 16 bits that lasts 3 hours, with sound in a few places. It takes little of the disk, because nothing is
 /// written in between.
-fn write_long(path: &Path, sounds: &[(u64, Vec<u8>)]) {
+pub fn write_long(path: &Path, sounds: &[(u64, Vec<u8>)]) {
     use std::os::unix::fs::FileExt;
     let layout = WavLayout { samples: WavFormat::Pcm16, sample_rate_hz: RATE_HZ, channels: 2 };
     let header = layout.header(LONG_FRAMES);

@@ -28,6 +28,7 @@ mod long_files;
 mod conformed;
 mod stalled_disk;
 mod inputs;
+mod long_inputs;
 mod plugins;
 mod isolated;
 mod watched;
