@@ -8,6 +8,7 @@
 //! Seats are described (cores of two seats), so that every policy has pairs to work with and four
 //! workers run on any machine. Nothing here looks at time.
 
+mod alike;
 mod streamed;
 
 use std::collections::BTreeMap;
@@ -47,11 +48,13 @@ fn seats(policy: SiblingPolicy) -> Seats {
 const FORMAT_2: &str = "format-2.toml";
 /// Notes, MIDI files, events of the host and instruments, all within the first blocks.
 const NOTES: &str = "notes.toml";
+/// Pairs of equal chains whose parameters and bypasses move, and chains that only look equal ([`alike`]).
+const ALIKE: &str = "alike.toml";
 
 fn load(name: &str, rate_hz: u32) -> LoadedSession {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let file = match name {
-        FORMAT_2 | NOTES => here.join("tests/data").join(name),
+        FORMAT_2 | NOTES | ALIKE => here.join("tests/data").join(name),
         _ => here.join("../../sessions").join(name),
     };
     load_session_for_seats(&file, Some(rate_hz), 4).unwrap_or_else(|error| panic!("{error}"))
@@ -205,6 +208,8 @@ struct Tally {
     shared: usize,
     /// Cells in which equal effects of two strips ran as one.
     coupled: usize,
+    /// Cells that were to have such strips and had none.
+    single: usize,
     /// Units that each worker ran, by kind of schedule and number of workers.
     ran: BTreeMap<(&'static str, usize), Vec<u64>>,
 }
@@ -301,7 +306,7 @@ impl Tally {
         for policy in policies(&[SiblingPolicy::All], &WAITS[2..]) {
             for workers in counts(policy) {
                 let mut engine = start_coupled(session, policy, workers, None, Couples::Always);
-                let coupled = usize::from(couples_of(&engine) > 0);
+                let is_coupled = couples_of(&engine) > 0;
                 for frames in FRAMES {
                     let found = first_difference(&play(&mut engine, frames), expected);
                     let name = &session.session.name;
@@ -310,7 +315,8 @@ impl Tally {
                         "{name}, lanes, {policy}, {workers} workers, {frames} frames"
                     );
                     self.cells += 1;
-                    self.coupled += coupled;
+                    self.coupled += usize::from(is_coupled);
+                    self.single += usize::from(!is_coupled);
                 }
             }
         }
@@ -326,7 +332,7 @@ impl Tally {
     }
 
     fn tell(&self, name: &str) {
-        let Tally { cells, parallel, shared, coupled, ran } = self;
+        let Tally { cells, parallel, shared, coupled, ran, .. } = self;
         println!("{name}: in {coupled} cells strips ran abreast");
         println!(
             "{name}: {cells} cells are bit-identical; in {shared} of the {parallel} parallel ones \
