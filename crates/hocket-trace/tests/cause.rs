@@ -142,6 +142,25 @@ fn a_unit_was_slow() {
     assert_eq!(found.subject, "vocals");
 }
 
+/// A unit of two strips has both names, so each sentence about it names both.
+#[test]
+fn a_slow_unit_of_two_strips_is_named_by_both() {
+    let both = "vocals: play, eq, fader | choir: play, eq, fader";
+    let named = |mut late: Evidence| {
+        late.trace.unit_names[1] = both.into();
+        late
+    };
+    let words = [&*format!("{both} took 870 µs instead of 570 µs")];
+    let found = check(&named(slow_vocals(900)), Cause::UnitSlow, 181, &words);
+    assert_eq!(found.subject, both);
+    let mut late = named(slow_vocals(900));
+    late.seats[1].siblings = vec![stranger(5, 0, 2000)];
+    check(&late, Cause::SiblingBusy, 181, &[both, "CPU 5, beside worker 1"]);
+    late.seats[1].siblings.clear();
+    late.trace.lanes[1].spans[0].away_ns = Some(250 * US);
+    check(&late, Cause::CpuLost, 181, &["worker 1 had no CPU for 250 µs", both]);
+}
+
 #[test]
 fn a_slow_unit_that_nobody_waited_for_is_not_accused() {
     // drums takes three times as long, and still ends before vocals.
