@@ -17,13 +17,16 @@ impl Correlation {
         other.run(second, None);
     }
 
-    /// The same on CPUs that have AVX2. Meters with as many groups of windows.
+    /// The same on CPUs that have AVX2. Meters with other numbers of groups run one after the other.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     pub(crate) fn run_abreast_avx2(
         [one, other]: [&mut Correlation; ABREAST],
         [first, second]: [StereoMut<'_>; ABREAST],
     ) {
+        if one.groups.len() != other.groups.len() {
+            return Correlation::run_abreast([one, other], [first, second]);
+        }
         for (group, beside) in one.groups.iter_mut().zip(&mut other.groups) {
             avx2::both([group, beside], [&first, &second]);
         }
