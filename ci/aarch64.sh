@@ -7,7 +7,8 @@
 # hocket-machine's are left out for that reason.
 #
 #   ci/aarch64.sh         all of it: the build takes ten minutes of a CPU, the tests fifteen
-#   ci/aarch64.sh brief   the bits of effects alone and abreast, and whether the engine compiles: a few minutes
+#   ci/aarch64.sh brief   the bits of effects alone and abreast, which have to be those of x86-64, and whether the engine
+#                         compiles: a few minutes
 #
 # Needs the target (rustup target add aarch64-unknown-linux-gnu) and Debian's qemu-user, gcc-aarch64-linux-gnu and
 # libc6-dev-arm64-cross, which the compiler's package only recommends. Without them it is skipped.

@@ -1,7 +1,7 @@
 //! The kernels that this CPU has.
 
 use hocket_dsp::abreast::{self, ABREAST};
-use hocket_dsp::{Abreast, Block};
+use hocket_dsp::{Abreast, Block, CascadeKernel};
 
 /// Says so once.
 #[cfg(target_arch = "x86_64")]
@@ -51,6 +51,16 @@ impl Kernel {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: THERE: this CPU has AVX2.
             Kernel::Avx2(Avx2(())) => unsafe { abreast::process_avx2(pair, blocks) },
+        }
+    }
+
+    /// The same instructions for a cascade of sections.
+    pub fn of_cascades(self) -> CascadeKernel {
+        match self {
+            Kernel::Portable => CascadeKernel::PORTABLE,
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: THERE: this CPU has AVX2.
+            Kernel::Avx2(Avx2(())) => unsafe { CascadeKernel::avx2() },
         }
     }
 }

@@ -6,6 +6,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod bits;
 mod kernel;
 mod sides;
 
