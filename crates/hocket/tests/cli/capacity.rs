@@ -109,6 +109,23 @@ fn a_record_of_other_conditions_stays_unless_it_is_forced_away() {
     drop(folder);
 }
 
+/// Copies of a strip are alike, so they run abreast. Whoever goes on with the record has to say so again.
+#[test]
+fn a_record_says_whether_its_channels_ran_abreast() {
+    let (folder, file) = one_track("effect = [{ kind = \"eq\" }]");
+    let record = folder.path().join("c.json").display().to_string();
+    let args = ["--frames", "512", "--schedule", "serial", "--record", &record];
+    let ran = capacity(&file, &[&args[..], &["--lanes", "auto"]].concat());
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let kept = read(&record);
+    check_size(&kept.sizes[0]);
+    assert_eq!(kept.conditions["--lanes"], "auto");
+    let ran = capacity(&file, &args);
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    assert!(ran.err.contains("--lanes was 'auto' and is 'off'"), "{}", ran.err);
+    assert_eq!(read(&record), kept);
+}
+
 #[test]
 fn what_a_second_does_not_show_is_missed() {
     let (_folder, file) = one_track("");

@@ -3,7 +3,7 @@
 use hocket_engine::Misses;
 use hocket_lab::record::{BenchRecord, Round};
 
-use crate::support::{check_refused, example, one_track, root, run, session};
+use crate::support::{check_refused, example, one_track, root, run, runs_abreast, session};
 
 #[test]
 fn help_names_every_command_and_the_exit_codes() {
@@ -130,13 +130,9 @@ fn a_bench_compares_strips_alone_and_abreast() {
     let record = BenchRecord::read(&file).unwrap();
     let own: Vec<_> = record.variants.iter().filter(|variant| !variant.twin).collect();
     assert_eq!(own.iter().map(|variant| variant.lanes).collect::<Vec<_>>(), [false, true]);
-    // A unit of two strips has both names. There are such units where the CPU has registers for four rows.
-    #[cfg(target_arch = "x86_64")]
-    let is_wide = std::arch::is_x86_feature_detected!("avx2");
-    #[cfg(not(target_arch = "x86_64"))]
-    let is_wide = false;
+    // A unit of two strips has both names.
     let pairs = own.iter().map(|variant| format!("{:?}", variant.ordinary).contains(" | "));
-    assert_eq!(pairs.collect::<Vec<_>>(), [false, is_wide]);
+    assert_eq!(pairs.collect::<Vec<_>>(), [false, runs_abreast()]);
 }
 
 #[test]

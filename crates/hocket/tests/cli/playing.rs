@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::support::{check_refused, example, in_small_file_system, one_track, run, session};
+use crate::support::{
+    check_refused, example, in_small_file_system, one_track, run, runs_abreast, session, two_alike,
+};
 
 fn json(args: &[&str]) -> (Option<i32>, Value) {
     let ran = run(args);
@@ -278,6 +280,31 @@ fn costs_are_kept_and_used_again() {
     let nowhere = folder.path().join("no/where.toml");
     let args = ["play", &file, "--length", "0.3", "--costs", nowhere.to_str().unwrap()];
     check_refused(&args, 2, &["there is no folder", "create it"]);
+}
+
+/// The worst block names both strips of a unit. Costs are those of each strip, so they hold for plans without lanes, too.
+#[test]
+fn strips_abreast_are_named_together_and_their_costs_apart() {
+    let (folder, file) = two_alike();
+    for lanes in ["off", "auto"] {
+        let costs = folder.path().join(format!("{lanes}.toml"));
+        let path = costs.to_str().unwrap();
+        let args = ["play", &file, "--length", "0.3", "--json", "--schedule", "serial"];
+        let (code, told) = json(&[&args[..], &["--lanes", lanes, "--costs", path]].concat());
+        assert_eq!(code, Some(0));
+        let names = told["worst"]["trace"]["unit_names"].as_array().unwrap().iter();
+        let has = |name: &&Value, strip: &str| name.as_str().unwrap().contains(strip);
+        let both =
+            names.filter(|name| has(name, "one: ") && has(name, " | ") && has(name, "two: "));
+        let expected = usize::from(lanes == "auto" && runs_abreast());
+        assert_eq!(both.count(), expected, "{lanes}: {}", told["worst"]["trace"]);
+        let rows = hocket_session::read_costs(&costs).unwrap().rows;
+        for strip in ["one: ", "two: "] {
+            let own = rows.iter().filter(|row| row.chain.starts_with(strip)).count();
+            assert_eq!(own, 1, "{strip}, {lanes}: {rows:?}");
+        }
+        assert!(rows.iter().all(|row| !row.chain.contains(" | ")), "{lanes}: {rows:?}");
+    }
 }
 
 #[test]

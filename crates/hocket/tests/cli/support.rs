@@ -71,6 +71,24 @@ pub fn one_track(more: &str) -> (tempfile::TempDir, String) {
     ))
 }
 
+/// A session of the tracks `one` and `two` with an equaliser each: strips that `--lanes auto` runs abreast.
+pub fn two_alike() -> (tempfile::TempDir, String) {
+    let track = |name: &str| {
+        let clip = "clip = [{ file = \"loop.flac\" }]\neffect = [{ kind = \"eq\" }]";
+        format!("\n[[track]]\nname = \"{name}\"\n{clip}\n")
+    };
+    session(&format!("[session]\nsample_rate_hz = 44100\n{}{}", track("one"), track("two")))
+}
+
+/// Whether `--lanes auto` runs strips abreast on this CPU: it needs registers for four rows.
+pub fn runs_abreast() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    let is_wide = std::arch::is_x86_feature_detected!("avx2");
+    #[cfg(not(target_arch = "x86_64"))]
+    let is_wide = false;
+    is_wide
+}
+
 /// Runs a shell's script with a file system of so many KiB at this folder, in a namespace of its own. `None`: none can be
 /// mounted here.
 pub fn in_small_file_system(kib: u32, folder: &Path, script: &str) -> Option<Ran> {

@@ -8,7 +8,9 @@ use serde_json::Value;
 
 use crate::from_text::PERF;
 use crate::interrupted::{await_handler, interrupt};
-use crate::support::{Ran, check_refused, example, files, hocket, one_track, run, session};
+use crate::support::{
+    Ran, check_refused, example, files, hocket, one_track, run, runs_abreast, session, two_alike,
+};
 
 /// A file in the folder, as an argument.
 fn at(folder: &tempfile::TempDir, name: &str) -> String {
@@ -297,6 +299,24 @@ fn two_variants_are_played_and_stand_on_one_page() {
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     assert!(ran.out.contains(" / lanes\n"), "{}", ran.out);
     assert!(read(&file).contains(" / lanes"), "{}", ran.out);
+}
+
+#[test]
+fn a_trace_names_both_strips_of_a_unit() {
+    let (folder, session) = two_alike();
+    let file = at(&folder, "out.txt");
+    let lanes = |lanes| {
+        let args = ["trace", &session, "--blocks", "5", "--schedule", "serial", "--lanes", lanes];
+        let ran = run(&[&args[..], &["-o", &file]].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        read(&file)
+    };
+    let alone = lanes("off");
+    assert!(alone.contains("one: play, eq") && !alone.contains(" | two: "), "{alone}");
+    let abreast = lanes("auto");
+    let both = ["one: play, eq, fader | two: play", "two: play, eq, fader | one: play"];
+    let is_named = both.iter().any(|both| abreast.contains(both));
+    assert_eq!(is_named, runs_abreast(), "{abreast}");
 }
 
 #[test]
