@@ -4,6 +4,7 @@
 #   ci/setup.sh demo   Rust and a linker (needed); libhwloc15 (of use)
 #   ci/setup.sh test   besides: rustfmt and clippy, a browser and a font for the report's test,
 #                      a message bus and RealtimeKit for the tests of rights, a sound server,
+#                      networks of this machine's own, systemd,
 #                      LV2 and CLAP plug-ins, oneTBB, sox and ecasound for the comparison,
 #                      a compiler and an emulator for AArch64
 #
@@ -54,6 +55,8 @@ has_jack_headers() { have pkg-config && pkg-config --exists jack; }
 has_asound() { compgen -G '/usr/lib/*/libasound.so.2' >/dev/null || compgen -G '/usr/lib*/libasound.so.2' >/dev/null; }
 has_asound_headers() { [ -e /usr/include/alsa/asoundlib.h ]; }
 has_setsid() { have setsid; }
+has_ip() { have ip; }
+has_systemd() { have systemd-analyze && [ -x /lib/systemd/systemd ]; }
 has_lilv() { compgen -G '/usr/lib/*/liblilv-0.so.0' >/dev/null || compgen -G '/usr/lib*/liblilv-0.so.0' >/dev/null; }
 has_mda() { [ -d /usr/lib/lv2/mda.lv2 ]; }
 has_swh() { [ -d /usr/lib/lv2/amp-swh.lv2 ]; }
@@ -137,6 +140,8 @@ case "$level" in
     want libasound2 has_asound "nothing plays through ALSA"
     want libasound2-dev has_asound_headers "no card of ALSA that the tests make runs empty, sleeps and is unplugged"
     want util-linux has_setsid "the dashboard is not tested on a terminal"
+    want iproute2 has_ip "\`hocket split\` does not play on two networks of this machine"
+    want systemd has_systemd "systemd neither reads nor runs the units of Hocket"
     want liblilv-0-0 has_lilv "no LV2 plug-in is run"
     want mda-lv2 has_mda "the LV2 plug-ins of mda are not run"
     want swh-lv2 has_swh "the LV2 plug-ins of swh are not run"
