@@ -4,7 +4,8 @@
 #   ci/packages.sh [FILE]   FILE gets the record; target/packages.txt if not said
 #
 # package   `make deb`. lintian looks at it where that is installed. A fresh Debian gets it by apt, as docs/install.md says,
-#           and an ordinary user there checks and renders an example. Then it is purged: no file may be left.
+#           and an ordinary user there copies, checks and renders the examples, and gets the right to real-time priority as
+#           docs/live.md says. Then it is purged: no file may be left.
 # site      `make site`. Each page of docs/SUMMARY.md has to be there.
 #
 # What lacks its tool is named as skipped, in the record too: cargo-deb, mdbook, and for the fresh Debian root and debootstrap.
@@ -54,6 +55,8 @@ package() {
   noted render "$user: hocket render $examples/band.toml -o band.wav" \
     inside "$user" "~" "hocket render $examples/band.toml -o band.wav"
   note "band.wav: $(size_of "$home/band.wav")"
+  noted copy "$user: cp -r $examples ." inside "$user" "~" "cp -r $examples . && hocket check sessions/band.toml"
+  stage right right_of_members
   noted purge "root: apt purge hocket" inside root / "DEBIAN_FRONTEND=noninteractive apt-get -qy purge hocket"
   stage after nothing_left
 }
@@ -94,6 +97,32 @@ all_files() { # FILE
 install_package() {
   cp "$deb" "$debian/tmp/" &&
     inside root /tmp "DEBIAN_FRONTEND=noninteractive apt-get -qy --no-install-recommends install ./$(basename "$deb")"
+}
+
+# The right to real-time priority: a member of the group `audio` has it after the next login, and nobody before.
+right_of_members() {
+  local before after wanted="95 unlimited"
+  if ! (ulimit -r 95) 2>/dev/null; then
+    note_skip packages-right "this process may not raise limits (CAP_SYS_RESOURCE), so no login here can have more"
+    return
+  fi
+  before=$(limits_of_login) || return 1
+  if [ "$before" = "$wanted" ]; then
+    note_skip packages-right "a login on this machine has $wanted without the group audio"
+    return
+  fi
+  inside root / "usermod -aG audio $user" || return 1
+  after=$(limits_of_login) || return 1
+  note "limits of a login of $user, real-time priority and locked memory: $before; in the group audio: $after"
+  [ "$after" = "$wanted" ] || {
+    echo "packages: the limits of a member are not $wanted: FAILED"
+    return 1
+  }
+}
+
+# PAM reads limits.d for a login.
+limits_of_login() {
+  inside root / "su - $user -c 'echo \$(ulimit -r) \$(ulimit -l)'"
 }
 
 nothing_left() {
