@@ -197,13 +197,18 @@ mod tests {
     use super::*;
 
     const TONE_HZ: f64 = 1_000.0;
-
-    fn tone(rate_hz: u32, frame: usize) -> f32 {
-        (TAU * TONE_HZ * frame as f64 / f64::from(rate_hz)).sin() as f32
-    }
+    /// What counts as flat.
+    const FLAT_DB: f64 = 0.1;
 
     /// The engine puts out a tone and hears one. What the server gets and the engine hears, each with its rate.
-    fn played(engine_hz: u32, server_hz: u32, cycles: &[usize]) -> [(u32, Vec<f32>); 2] {
+    fn played(
+        tone_hz: f64,
+        [engine_hz, server_hz]: [u32; 2],
+        cycles: &[usize],
+    ) -> [(u32, Vec<f32>); 2] {
+        let tone = |rate_hz: u32, frame: usize| {
+            (TAU * tone_hz * frame as f64 / f64::from(rate_hz)).sin() as f32
+        };
         let mut converter = Converter::new(engine_hz, server_hz, [2, 1]).unwrap();
         let (mut put, mut brought, mut of_server, mut of_engine) = (0, 0, Vec::new(), Vec::new());
         for cycle in cycles {
@@ -248,12 +253,36 @@ mod tests {
 
     #[test]
     fn a_tone_keeps_its_pitch_both_ways() {
-        for [engine_hz, server_hz] in
-            [[48_000, 44_100], [44_100, 48_000], [48_000, 96_000], [48_000, 44_101]]
-        {
+        for rates in [[48_000, 44_100], [44_100, 48_000], [48_000, 96_000], [48_000, 44_101]] {
             for cycles in [vec![1_024; 24], vec![64; 300], [441, 64, 1_000, 3].repeat(12)] {
-                for (rate_hz, samples) in played(engine_hz, server_hz, &cycles) {
+                for (rate_hz, samples) in played(TONE_HZ, rates, &cycles) {
                     check_tone(rate_hz, &samples);
+                }
+            }
+        }
+    }
+
+    /// How loud a tone is, in dB of one with amplitude 1. A window makes its phase and its ends unimportant.
+    fn level_db(rate_hz: u32, tone_hz: f64, samples: &[f32]) -> f64 {
+        let (mut cos, mut sin, mut all) = (0.0, 0.0, 0.0);
+        for (at, sample) in samples.iter().enumerate() {
+            let window = 1.0 - (TAU * at as f64 / samples.len() as f64).cos();
+            let turn = TAU * tone_hz * at as f64 / f64::from(rate_hz);
+            cos += window * f64::from(*sample) * turn.cos();
+            sin += window * f64::from(*sample) * turn.sin();
+            all += window;
+        }
+        20.0 * (2.0 * f64::hypot(cos, sin) / all).log10()
+    }
+
+    #[test]
+    fn it_is_flat_to_eight_tenths_of_half_of_the_lower_rate() {
+        for rates in [[48_000, 44_100], [44_100, 48_000], [48_000, 96_000], [48_000, 44_101]] {
+            let half_hz = f64::from(rates[0].min(rates[1])) / 2.0;
+            for part in [0.01, 0.1, 0.3, 0.5, 0.7, 0.8] {
+                for (rate_hz, samples) in played(part * half_hz, rates, &[1_024; 24]) {
+                    let level = level_db(rate_hz, part * half_hz, &samples[600..]);
+                    assert!(level.abs() < FLAT_DB, "{rates:?}, {part}: {level:.3} dB");
                 }
             }
         }

@@ -66,7 +66,7 @@ pub struct PlayArgs {
     #[arg(long, value_name = "N")]
     pub frames: Option<u32>,
     /// Periods of one block in the buffer of a sound card (alsa), 2 to 16. More give more time to be late, and more
-    /// latency; USB cards often need 3.
+    /// latency; for USB cards, jackd's manual recommends 3.
     #[arg(long, value_name = "N", default_value_t = PlayArgs::PERIODS, value_parser = clap::value_parser!(u32).range(2..=16))]
     pub periods: u32,
     /// Sample rate in Hz [default: the session's, on alsa 48000; a JACK server decides itself].

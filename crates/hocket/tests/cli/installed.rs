@@ -237,6 +237,30 @@ fn what_is_installed_works_and_is_removed_without_a_trace() {
     assert_eq!(tree(&destination), ["opt/share/man/man1/other.1"]);
 }
 
+/// The command of docs/live.md that copies the examples, as written, after `make install PREFIX=~/.local`.
+#[test]
+fn the_examples_are_copied_as_the_page_says() {
+    let page = text(&root().join("docs/live.md"));
+    let copy = page.lines().find_map(|line| {
+        let line = line.strip_prefix("    cp -r ~/")?;
+        Some(format!("cp -r ~/{}", line.split(" #").next()?))
+    });
+    let tree = Tree::new();
+    let (home, work) = (tree.at("home"), tree.at("work"));
+    let mut script = Command::new(tree.at("tree/packaging/install.sh"));
+    script.args(["install", "", home.join(".local").to_str().unwrap()]);
+    let ran: Ran = script.env("CARGO_TARGET_DIR", tree.at("tree/target")).output().unwrap().into();
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    std::fs::create_dir(&work).unwrap();
+    let line = format!("{} && ~/.local/bin/hocket check sessions/band.toml", copy.unwrap());
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &line]).current_dir(&work).env("HOME", &home);
+    let ran: Ran = shell.output().unwrap().into();
+    assert_eq!(ran.code, Some(0), "`{line}`: {}", ran.err);
+    let installed = self::tree(&home.join(".local/share/hocket/sessions"));
+    assert_eq!(self::tree(&work.join("sessions")), installed);
+}
+
 /// A copy of what the script installs, with the program of this test, and the folder it is installed to.
 struct Tree {
     folder: tempfile::TempDir,
