@@ -98,6 +98,8 @@ struct Shared {
     next: AtomicU64,
     /// How long each cycle sleeps.
     sleeps_us: AtomicU64,
+    /// What the server has reported.
+    xruns: AtomicU64,
     /// An input was not silent.
     heard: AtomicBool,
     /// The client is about to leave.
@@ -159,6 +161,12 @@ extern "C" fn on_process(frames: u32, shared: *mut c_void) -> c_int {
     0
 }
 
+extern "C" fn on_xrun(shared: *mut c_void) -> c_int {
+    // SAFETY: as in `on_process`; of what this thread shares with others it uses an atomic alone.
+    unsafe { (*shared.cast::<Shared>()).xruns.fetch_add(1, SeqCst) };
+    0
+}
+
 /// Where the transport is.
 fn at(query: Query, handle: Handle) -> (c_int, u32) {
     let mut position = Position::default();
@@ -207,6 +215,8 @@ impl OtherClient {
                 c_ulong,
             ) -> *mut c_void;
             type SetProcess = unsafe extern "C" fn(Handle, Process, *mut c_void) -> c_int;
+            type Xrun = extern "C" fn(*mut c_void) -> c_int;
+            type SetXrun = unsafe extern "C" fn(Handle, Xrun, *mut c_void) -> c_int;
             let open = library.get::<Open>("jack_client_open");
             let handle = open(name.as_ptr(), OPTIONS, &raw mut status, server.as_ptr());
             if handle.is_null() {
@@ -235,6 +245,7 @@ impl OtherClient {
                 length: AtomicUsize::new(0),
                 next: AtomicU64::new(0),
                 sleeps_us: AtomicU64::new(0),
+                xruns: AtomicU64::new(0),
                 heard: AtomicBool::new(false),
                 ended: AtomicBool::new(false),
             }));
@@ -243,6 +254,8 @@ impl OtherClient {
             let client = OtherClient { library: Arc::clone(library), handle, shared };
             let set = library.get::<SetProcess>("jack_set_process_callback");
             assert_eq!(set(handle, on_process, shared.cast()), 0);
+            let set = library.get::<SetXrun>("jack_set_xrun_callback");
+            assert_eq!(set(handle, on_xrun, shared.cast()), 0);
             if inputs + outputs > 0 {
                 assert_eq!(client.call("jack_activate"), 0);
             }
@@ -271,6 +284,12 @@ impl OtherClient {
     /// Frames that are recorded.
     pub fn length(&self) -> usize {
         self.shared().0.load(SeqCst)
+    }
+
+    /// How many xruns the server has reported since the client is active.
+    pub fn xruns(&self) -> u64 {
+        // SAFETY: as in `shared`.
+        unsafe { (*self.shared).xruns.load(SeqCst) }
     }
 
     /// From now on every cycle takes so long.

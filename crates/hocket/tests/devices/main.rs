@@ -15,6 +15,7 @@ mod clock;
 mod documented;
 mod hosts;
 mod inputs;
+mod others;
 mod strangers;
 mod transport;
 
@@ -264,12 +265,16 @@ struct Playing {
 
 impl Playing {
     fn start(server: &Server) -> Playing {
+        Playing::start_with(server, &[])
+    }
+
+    fn start_with(server: &Server, more: &[&str]) -> Playing {
         let folder = tempfile::tempdir().unwrap();
         let take = folder.path().join("take.wav");
         let arg = format!("master={}", take.display());
         let args =
             ["play", &band(), "--device", "jack", "--length", "600", "--json", "--take", &arg];
-        let mut command = hocket(&server.name, &args);
+        let mut command = hocket(&server.name, &[&args[..], more].concat());
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let playing = Playing { child, _folder: folder, take };
         let size = || std::fs::metadata(&playing.take).map_or(0, |facts| facts.len());
