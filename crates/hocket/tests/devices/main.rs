@@ -16,6 +16,7 @@ mod documented;
 mod hosts;
 mod inputs;
 mod others;
+mod service;
 mod strangers;
 mod transport;
 
