@@ -39,8 +39,10 @@ pub use token::TokenSource;
 /// The port where none is given: HOCK on the keys of a telephone.
 pub const USUAL_PORT: &str = "4625";
 
-/// Between two updates.
-const UPDATE_EVERY: Duration = Duration::from_nanos(1_000_000_000 / 30);
+/// The most updates that a browser gets in a second.
+const UPDATES_PER_S: u64 = 30;
+/// Between two of them.
+const UPDATE_EVERY: Duration = Duration::from_nanos(1_000_000_000 / UPDATES_PER_S);
 /// How often it looks whether the run has ended where nobody watches.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Loads are those of this time: the leader writes what the workers did 20 times a second.
@@ -234,6 +236,7 @@ impl Server<'_> {
             "version": env!("CARGO_PKG_VERSION"),
             "class_percent": CLASS_PERCENT,
             "classes": CLASSES,
+            "most_updates_per_s": UPDATES_PER_S,
             "steers": self.access.token.is_some(),
         })
     }

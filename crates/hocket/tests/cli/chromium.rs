@@ -189,6 +189,16 @@ impl Chromium {
         self.events.iter().filter(is_complaint).map(ToString::to_string).collect()
     }
 
+    /// When messages of this name came in through server-sent events, in seconds on the browser's own clock.
+    pub fn messages(&self, name: &str) -> Vec<f64> {
+        let is_it = |event: &&Value| {
+            event["method"] == "Network.eventSourceMessageReceived"
+                && event["params"]["eventName"] == name
+        };
+        let at = |event: &Value| event["params"]["timestamp"].as_f64();
+        self.events.iter().filter(is_it).filter_map(at).collect()
+    }
+
     /// Addresses that were asked for something.
     pub fn requests(&self) -> Vec<String> {
         let sent = |event: &&Value| event["method"] == "Network.requestWillBeSent";

@@ -147,6 +147,7 @@ fn a_watcher_sees_the_run() {
     check_status(&watching.head, 200, "text/event-stream");
     let facts = watching.await_event("facts");
     assert_eq!((&facts["steers"], &facts["classes"]), (&json!(false), &json!(30)));
+    assert_eq!(facts["most_updates_per_s"], 30);
     let first = watching.await_event("now");
     assert_eq!(first["format"], "hocket-play-now/1");
     assert_eq!(first["session"], "try");
