@@ -47,6 +47,27 @@ impl Until {
     }
 }
 
+/// Who looks on while the leader takes notes, in builds for tests. The engine has the same for its own part of a block.
+#[must_use = "it watches while it lives"]
+struct Watch {
+    #[cfg(feature = "rtsan")]
+    _rtsan: rtsan_standalone::ScopedSanitizeRealtime,
+    // Last, so that it ends last.
+    #[cfg(feature = "sentry")]
+    _sentry: hocket_engine::sentry::SentryWatch,
+}
+
+impl Watch {
+    fn begin() -> Watch {
+        Watch {
+            #[cfg(feature = "sentry")]
+            _sentry: hocket_engine::sentry::SentryWatch::begin(),
+            #[cfg(feature = "rtsan")]
+            _rtsan: rtsan_standalone::ScopedSanitizeRealtime::default(),
+        }
+    }
+}
+
 impl BlockObserver for Notes {
     fn led_by(&mut self, leader: ThreadId) {
         self.live.led_by(leader);
@@ -57,6 +78,7 @@ impl BlockObserver for Notes {
     }
 
     fn block(&mut self, times: &BlockTimes, engine: &Engine) -> bool {
+        let _watch = Watch::begin();
         self.takes.note(engine, times.frames);
         self.recorder.note(engine, times);
         self.meter.blocks += 1;
@@ -67,6 +89,7 @@ impl BlockObserver for Notes {
     }
 
     fn period(&mut self, times: &BlockTimes) {
+        let _watch = Watch::begin();
         self.meter.note(times);
         self.live.note_period(times);
         self.incidents.period(times);

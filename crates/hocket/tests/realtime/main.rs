@@ -8,6 +8,7 @@
 mod watching;
 #[path = "../../../hocket-disk/tests/common/mod.rs"]
 mod common;
+mod page;
 mod sentry;
 #[path = "../streamed/mod.rs"]
 mod streamed;
