@@ -192,7 +192,7 @@ impl Alsa {
         // A period is computed when there is room for it: behind the rest of the buffer.
         let out_frames = Some(buffer.saturating_sub(frames));
         let in_frames = self.capture.as_ref().filter(|_| inputs).map(|_| frames);
-        Latency { out_frames, in_frames, rate_hz }
+        Latency { out_frames, in_frames, rate_hz, ..Latency::default() }
     }
 }
 

@@ -20,6 +20,7 @@ mod converter;
 #[allow(unsafe_code)]
 mod libjack;
 mod periods;
+mod port_latency;
 pub(crate) mod pipewire;
 mod player;
 mod note_ends;
@@ -54,6 +55,7 @@ pub use midi_clock::{ClockFollowed, ClockSent, Count};
 use midi_clock::{ClockFollower, ClockSender};
 pub use note_ends::NoteEnds;
 use player::Player;
+use port_latency::Rates;
 pub use server_transport::ServerTransport;
 use slot::{Hangs, Slot};
 use wires::{Own, Refusal, Wires};
@@ -175,6 +177,8 @@ pub struct Jack<O: BlockObserver> {
     pipewire: Option<PathBuf>,
     slot: Arc<Slot<Player<O>>>,
     inputs: Inputs,
+    /// Channels of each output of the engine: as many audio ports.
+    outputs: Vec<usize>,
     place: PlacePort,
     clocks: Clocks,
     note_ends: Arc<NoteEnds>,
@@ -340,6 +344,7 @@ impl<O: BlockObserver> Jack<O> {
             pipewire,
             slot: Arc::new(Slot::empty()),
             inputs: Inputs::default(),
+            outputs: Vec::new(),
             place: PlacePort::None,
             clocks: Clocks::default(),
             note_ends: Arc::default(),
@@ -460,12 +465,13 @@ impl<O: BlockObserver> Jack<O> {
     /// The longest ways to and from these ports of others.
     fn latency(&self, plays: &[String], records: &[String]) -> Latency {
         let longest = |ports: &[String], side| {
-            ports.iter().filter_map(|port| self.client.latency(port, side)).max()
+            ports.iter().filter_map(|port| Some(self.client.latency(port, side)?.max)).max()
         };
         Latency {
             out_frames: longest(plays, Side::Playback),
             in_frames: longest(records, Side::Capture),
             rate_hz: self.client.sample_rate(),
+            ..Latency::default()
         }
     }
 
@@ -529,24 +535,26 @@ impl<O: BlockObserver> Jack<O> {
     /// thread plays silence.
     fn follow_rate(&self, blocks: &mut Blocks) -> Result<(), NotFollowed<O>> {
         let (now, frames) = (self.rate_hz(), self.client.buffer_size() as usize);
-        let is_too_long = now != blocks.engine_hz && frames > LONGEST_CYCLE;
-        if now == blocks.server_hz && !is_too_long {
+        let is_too_long = now != blocks.rates.engine_hz && frames > LONGEST_CYCLE;
+        if now == blocks.rates.server_hz && !is_too_long {
             return Ok(());
         }
-        let refused = || NotFollowed::because(rates_differ(now, blocks.engine_hz));
+        let refused = || NotFollowed::because(rates_differ(now, blocks.rates.engine_hz));
         if self.counts_server_frames() || is_too_long {
             return Err(refused());
         }
         // Its tables take some milliseconds, so they are made while the engine plays.
-        let converter = match now == blocks.engine_hz {
+        let converter = match now == blocks.rates.engine_hz {
             true => None,
-            false => Some(Converter::new(blocks.engine_hz, now, blocks.rows).ok_or_else(refused)?),
+            false => {
+                Some(Converter::new(blocks.rates.engine_hz, now, blocks.rows).ok_or_else(refused)?)
+            }
         };
         let taken_out = self.slot.exchange(None, PATIENCE)?;
         let mut player = taken_out.ok_or_else(|| NotFollowed::because(hangs()))?;
         player.follow_rate(now, converter);
         self.slot.exchange(Some(player), PATIENCE)?;
-        blocks.server_hz = now;
+        blocks.rates.server_hz = now;
         Ok(())
     }
 
@@ -578,7 +586,7 @@ impl<O: BlockObserver> Jack<O> {
             }
             let frames = self.client.buffer_size();
             blocks.follow(frames);
-            self.follow_wires(&mut wires, frames);
+            self.follow_wires(&mut wires, frames, &blocks);
             let rests = self.slot.engine_rests();
             std::thread::sleep(if rests { LOOK_AT_REST_EVERY } else { LOOK_EVERY });
         }
@@ -611,8 +619,7 @@ fn hangs() -> String {
 /// The engine's blocks while it plays.
 struct Blocks {
     control: Control,
-    engine_hz: u32,
-    server_hz: u32,
+    rates: Rates,
     /// How many rows the engine puts out and takes in.
     rows: [usize; 2],
     /// The most frames that server or engine have had in a block, at the engine's rate.
@@ -626,7 +633,7 @@ impl Blocks {
         let outputs =
             (0..).map_while(|number| engine.output_rows(number, 0)).map(|rows| rows.len());
         let rows = [outputs.sum(), inputs];
-        Blocks { control: engine.control(), engine_hz: rate_hz, server_hz: rate_hz, rows, largest }
+        Blocks { control: engine.control(), rates: Rates::same(rate_hz), rows, largest }
     }
 
     /// The server now has blocks of so many frames. Longer ones than ever before are to be one block of the engine, too.
@@ -641,11 +648,12 @@ impl Blocks {
 
     /// The most frames of the engine in a cycle of so many.
     fn at_engine_rate(&self, frames: u32) -> u32 {
-        if self.engine_hz == self.server_hz {
+        let Rates { engine_hz, server_hz } = self.rates;
+        if engine_hz == server_hz {
             return frames;
         }
-        let exactly = u64::from(frames) * u64::from(self.engine_hz);
-        let whole = exactly.div_ceil(u64::from(self.server_hz.max(1)));
+        let exactly = u64::from(frames) * u64::from(engine_hz);
+        let whole = exactly.div_ceil(u64::from(server_hz.max(1)));
         // The converter takes a frame more now and then.
         u32::try_from(whole + 1).unwrap_or(u32::MAX)
     }
@@ -695,6 +703,7 @@ impl<O: BlockObserver> Device<O> for Jack<O> {
         let inputs = register(&mut self.client, &names.inputs, Kind::Audio, Direction::Input)?;
         let midi = register(&mut self.client, &names.midi, Kind::Midi, Direction::Input)?;
         self.inputs = Inputs::of(channels);
+        self.outputs = channels.outputs.iter().map(|output| output.channels).collect();
         let place = [PLACE.to_owned()];
         match self.place {
             PlacePort::None => {}
@@ -716,6 +725,8 @@ impl<O: BlockObserver> Device<O> for Jack<O> {
             register(&mut self.client, &back, Kind::Midi, Direction::Input)?;
             self.inputs.clock_in = Some(midi.len());
         }
+        let delays = &channels.delays[..];
+        let session_frames = self.tell_delays(delays, Rates::same(self.client.sample_rate()));
         let slot = Arc::clone(&self.slot);
         let process = Box::new(move |cycle, ports: &mut libjack::OpenPorts<'_>| {
             slot.cycle(cycle, ports);
@@ -738,7 +749,8 @@ impl<O: BlockObserver> Device<O> for Jack<O> {
         }
         self.await_cycles(CYCLES_TO_CONNECT, self.stop.as_deref())?;
         self.wires = Wires::new(own, &made, ports_gone);
-        let latency = self.latency_of(&self.wires);
+        self.client.recompute_latencies();
+        let latency = self.latency_of(&self.wires, session_frames);
         Ok(Ready { connected: made.pairs, unconnected: plan.unconnected, latency: Some(latency) })
     }
 
@@ -768,7 +780,9 @@ impl<O: BlockObserver> Device<O> for Jack<O> {
         let (end, given_back) = match self.slot.exchange(Some(player), PATIENCE) {
             Ok(_) => {
                 let mut wires = std::mem::take(&mut self.wires);
-                let latency = self.latency_of(&wires);
+                let session_frames =
+                    self.tell_delays(&blocks.control.output_delays(), blocks.rates);
+                let latency = self.latency_of(&wires, session_frames);
                 let (frames, looked) = (self.now().frames, Instant::now());
                 let seen = Watched { wires: &mut wires, latency, frames, looked };
                 let ended = self.watch(blocks, seen, (done.as_ref(), stop));

@@ -9,6 +9,41 @@ pub struct Latency {
     pub in_frames: Option<u32>,
     /// Frames per second.
     pub rate_hz: u32,
+    /// By how much the session's effects delay the main output. `None`: the device does not follow that.
+    pub session_frames: Option<u32>,
+    /// How late the first port of the main output is for other clients of the server, as the server has it. `None`: nobody asks
+    /// for that, or the server takes no such figure.
+    pub port_frames: Option<LatencyRange>,
+}
+
+/// How late sound is: by the shortest of its ways and by the longest. libjack's `jack_latency_range_t`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LatencyRange {
+    /// Frames by the shortest way.
+    pub min: u32,
+    /// Frames by the longest way.
+    pub max: u32,
+}
+
+impl LatencyRange {
+    /// Of one way.
+    pub const fn of(frames: u32) -> LatencyRange {
+        LatencyRange { min: frames, max: frames }
+    }
+
+    /// So much later.
+    #[must_use]
+    pub const fn later(self, frames: u32) -> LatencyRange {
+        let LatencyRange { min, max } = self;
+        LatencyRange { min: min.saturating_add(frames), max: max.saturating_add(frames) }
+    }
+
+    /// Of these ways and those.
+    #[must_use]
+    pub fn or(self, other: LatencyRange) -> LatencyRange {
+        LatencyRange { min: self.min.min(other.min), max: self.max.max(other.max) }
+    }
 }
 
 impl Latency {
@@ -34,7 +69,7 @@ mod tests {
 
     #[test]
     fn frames_become_milliseconds_at_the_rate() {
-        let latency = Latency { out_frames: Some(96), in_frames: None, rate_hz: 48_000 };
+        let latency = Latency { out_frames: Some(96), rate_hz: 48_000, ..Latency::default() };
         assert_eq!((latency.out_ms(), latency.in_ms()), (Some(2.0), None));
     }
 }

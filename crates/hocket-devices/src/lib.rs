@@ -36,14 +36,14 @@ mod xruns;
 
 use std::sync::atomic::AtomicBool;
 
-use hocket_engine::{BlockTimes, Engine, ThreadReport};
+use hocket_engine::{BlockTimes, Engine, OutputDelay, ThreadReport};
 use hocket_machine::pin::ThreadId;
 
 pub use alsa::{Alsa, AlsaError, AlsaOptions};
 pub use jack::{
     ClockFollowed, ClockSent, Connect, Jack, JackError, JackOptions, NoteEnds, ServerTransport,
 };
-pub use latency::Latency;
+pub use latency::{Latency, LatencyRange};
 use period::joined;
 pub use virtual_device::Virtual;
 pub use xruns::{LateCycle, Xrun, XrunFault, Xruns};
@@ -142,6 +142,9 @@ pub struct Channels {
     pub outputs: Vec<Bundle>,
     /// What it takes in.
     pub inputs: Vec<Bundle>,
+    /// How late each output is ([`Control::output_delays`](hocket_engine::Control::output_delays)), for other clients of a server.
+    /// Empty: nothing is known before it plays.
+    pub delays: Vec<OutputDelay>,
 }
 
 /// The channels of one output or input.

@@ -7,18 +7,29 @@ use std::error::Error;
 use libloading::Library;
 
 /// Declares the functions of a library that Hocket calls, as a struct of pointers, each with its type and its name in
-/// the library.
+/// the library. Those behind `?` may be missing.
 macro_rules! functions {
-    ($(#[$about:meta])* $scope:vis struct $struct:ident { $($field:ident: $type:ty = $name:literal;)* }) => {
+    (
+        $(#[$about:meta])* $scope:vis struct $struct:ident {
+            $($field:ident: $type:ty = $name:literal;)*
+            $(? $other:ident: $other_type:ty = $other_name:literal;)*
+        }
+    ) => {
         $(#[$about])*
         $scope struct $struct {
             $(pub(super) $field: $type,)*
+            $(pub(super) $other: Option<$other_type>,)*
         }
 
         impl $struct {
             fn find(library: &libloading::Library) -> Result<$struct, libloading::Error> {
                 // SAFETY: Types.
-                unsafe { Ok($struct { $($field: *library.get::<$type>($name)?,)* }) }
+                unsafe {
+                    Ok($struct {
+                        $($field: *library.get::<$type>($name)?,)*
+                        $($other: library.get::<$other_type>($other_name).ok().map(|found| *found),)*
+                    })
+                }
             }
         }
     };
@@ -63,6 +74,8 @@ mod tests {
     functions! {
         struct Few {
             _pid: unsafe extern "C" fn() -> i32 = "getpid";
+            ? parent: unsafe extern "C" fn() -> i32 = "getppid";
+            ? none: unsafe extern "C" fn() = "hocket_has_no_such_function";
         }
     }
 
@@ -74,9 +87,12 @@ mod tests {
 
     #[test]
     fn the_first_name_that_loads_counts_and_a_refusal_names_what_is_missing() {
-        // SAFETY: the C library is loaded already.
-        let load_few = |names: &[&str]| unsafe { load(names, Few::find) }.map(drop);
-        assert_eq!(load_few(&["libhocket-none.so.9", "libc.so.6"]), Ok(()));
+        let load_few = |names: &[&str]| {
+            // SAFETY: the C library is loaded already.
+            let few = unsafe { load(names, Few::find) };
+            few.map(|few| (few.parent.is_some(), few.none.is_some()))
+        };
+        assert_eq!(load_few(&["libhocket-none.so.9", "libc.so.6"]), Ok((true, false)));
         let why = load_few(&["libhocket-none.so.9", "libhocket-other.so"]).unwrap_err();
         assert!(why.contains("libhocket-none.so.9"), "{why}");
         // SAFETY: as above.

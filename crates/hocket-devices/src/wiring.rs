@@ -141,12 +141,14 @@ mod tests {
         let channels = Channels {
             outputs: vec![bundle("main", 2), bundle("cue: left", 1)],
             inputs: vec![bundle("main", 1), bundle("voice", 2)],
+            ..Channels::default()
         };
         let names = port_names(&channels, 100);
         assert_eq!(names.outputs, ["main_1", "main_2", "cue_ left_1"]);
         assert_eq!(names.inputs, ["main-2_1", "voice_1", "voice_2"]);
         assert!(names.midi.is_empty());
-        let names = port_names(&Channels { outputs: vec![bundle("öööö", 2)], inputs: vec![] }, 7);
+        let outputs = vec![bundle("öööö", 2)];
+        let names = port_names(&Channels { outputs, ..Channels::default() }, 7);
         assert_eq!(names.outputs, ["öö_1", "öö_2"], "cut between letters");
     }
 
@@ -166,7 +168,7 @@ mod tests {
     fn an_input_with_events_has_a_midi_port_too() {
         let keys = |channels| Bundle { events: true, ..bundle("keys", channels) };
         let inputs = vec![keys(1), bundle("voice", 1), keys(2)];
-        let names = port_names(&Channels { outputs: vec![], inputs }, 100);
+        let names = port_names(&Channels { inputs, ..Channels::default() }, 100);
         assert_eq!(names.inputs, ["keys_1", "voice_1", "keys-2_1", "keys_2"]);
         assert_eq!(names.midi, ["keys_midi", "keys-2_midi"]);
         let mut plan = Plan::default();

@@ -19,6 +19,7 @@ pub mod handle;
 pub(crate) mod planner;
 pub(crate) mod regular_thread;
 pub mod measured_costs;
+pub mod output_delays;
 pub(crate) mod choose_schedule;
 pub mod automation;
 pub mod background;

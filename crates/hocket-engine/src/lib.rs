@@ -155,6 +155,7 @@ pub use control::lost_events::LostEvents;
 pub use control::main_thread::{Notice, StateFailure};
 pub use control::measured_costs::{Adopted, UnitCost};
 pub use control::media::{AudioParts, ClipMedia, MediaPool, StereoAudio, clip_frames};
+pub use control::output_delays::OutputDelay;
 pub use control::prepare::{PrepareError, Prepared, prepare_session, session_end_frames};
 pub use control::protect::Protection;
 pub use control::renewals::Renewal;

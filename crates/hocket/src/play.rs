@@ -256,7 +256,8 @@ fn channels(engine: &Engine, loaded: &LoadedSession) -> Channels {
         channels: input.channels.into(),
         events: input.events,
     });
-    Channels { outputs: outputs.collect(), inputs: inputs.collect() }
+    let delays = engine.control().output_delays();
+    Channels { outputs: outputs.collect(), inputs: inputs.collect(), delays }
 }
 
 /// Which way the sound takes, and how long it is on its way.

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::libjack::{Direction, Kind};
+use super::libjack::{Direction, Kind, Side};
 use super::wires::{Found, Patchbay, Targets, Wires};
-use super::{Connect, Jack, JackError};
+use super::{Blocks, Connect, Jack, JackError};
 use crate::{BlockObserver, Change, Latency, wiring};
 
 /// How often the control thread looks at the connections. Each one costs some questions to the server.
@@ -54,7 +54,7 @@ pub(super) struct Watched<'a> {
 
 impl<O: BlockObserver> Jack<O> {
     /// Connects again what went with the ports of others, and tells what has changed.
-    pub(super) fn follow_wires(&self, seen: &mut Watched<'_>, frames: u32) {
+    pub(super) fn follow_wires(&self, seen: &mut Watched<'_>, frames: u32, blocks: &Blocks) {
         if std::mem::replace(&mut seen.frames, frames) != frames {
             self.tell(Change::Frames(frames));
         }
@@ -71,13 +71,14 @@ impl<O: BlockObserver> Jack<O> {
         if !connected.is_empty() {
             self.tell(Change::Connected(connected));
         }
-        let latency = self.latency_of(seen.wires);
+        let session_frames = self.tell_delays(&blocks.control.output_delays(), blocks.rates);
+        let latency = self.latency_of(seen.wires, session_frames);
         if std::mem::replace(&mut seen.latency, latency) != latency {
             self.tell(Change::Latency(latency));
         }
     }
 
-    pub(super) fn latency_of(&self, wires: &Wires) -> Latency {
+    pub(super) fn latency_of(&self, wires: &Wires, session_frames: Option<u32>) -> Latency {
         // Also what somebody else has connected.
         let connected = |own: &[String]| -> Vec<String> {
             own.iter().flat_map(|port| self.client.connections(port)).collect()
@@ -89,7 +90,9 @@ impl<O: BlockObserver> Jack<O> {
             // Nothing is brought in, so this says what the card would take.
             true => records = self.client.all_ports(Kind::Audio, Direction::Output, true),
         }
-        self.latency(&plays, &records)
+        let main = outputs.first().filter(|_| self.client.answers_latencies());
+        let port_frames = main.and_then(|port| self.client.latency(port, Side::Capture));
+        Latency { session_frames, port_frames, ..self.latency(&plays, &records) }
     }
 }
 

@@ -3,7 +3,7 @@
 //! The SAFETY comments cite these invariants:
 //!
 //! - **Types.** Each function has the type that jack.h gives it, and each struct has room for what libjack writes.
-//!   `functions.rs` is the only place that names one.
+//!   `functions.rs` is the only place that names one, but for [`LatencyRange`](crate::LatencyRange).
 //! - **Open.** A client's handle is open from `jack_client_open` to the drop of its [`Client`], which closes it once.
 //!   [`Requests`] of other threads go through a door that the drop shuts first.
 //! - **Outlives.** What callbacks get outlives the client: it is freed after `jack_client_close`, and leaked if that
@@ -27,6 +27,7 @@ mod cancel;
 mod client;
 mod functions;
 mod ports;
+mod port_latency;
 mod reason;
 mod strings;
 mod transport;

@@ -4,6 +4,7 @@
 #[allow(dead_code)]
 #[path = "../jackd/mod.rs"]
 mod jackd;
+mod port_latency;
 mod sentry;
 mod transport;
 
@@ -76,7 +77,7 @@ fn start(prepared: Prepared, frames: u32) -> Engine {
 
 fn channels() -> Channels {
     let bundle = |name: &str| vec![Bundle { name: name.into(), channels: 2, events: false }];
-    Channels { outputs: bundle("main"), inputs: bundle("voice") }
+    Channels { outputs: bundle("main"), inputs: bundle("voice"), ..Channels::default() }
 }
 
 fn open(server: &str, connect: Connect) -> Result<Jack<Counts>, JackError> {

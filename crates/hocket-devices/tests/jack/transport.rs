@@ -72,7 +72,7 @@ fn follow(
     let mut device = open(&server.name, Connect::Client("other".into())).unwrap();
     let transport = device.follow_transport(waits);
     let outputs = vec![Bundle { name: "main".into(), channels: 2, events: false }];
-    device.prepare(&Channels { outputs, inputs: Vec::new() }).unwrap();
+    device.prepare(&Channels { outputs, ..Channels::default() }).unwrap();
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let observer = Counts { left: u64::MAX, blocks: Arc::new(AtomicU64::new(0)) };
@@ -273,7 +273,7 @@ fn the_port_says_where_each_cycle_began_also_where_the_loop_begins_anew() {
     let mut device = open(&server.name, Connect::Client("other".into())).unwrap();
     device.send_transport();
     let outputs = vec![Bundle { name: "main".into(), channels: 2, events: false }];
-    device.prepare(&Channels { outputs, inputs: Vec::new() }).unwrap();
+    device.prepare(&Channels { outputs, ..Channels::default() }).unwrap();
     other.connect(&format!("{}:transport", device.client_name()), "other:in_3");
     // Five passes of the loop of 0.1 s, which ends with a cycle; blocks as long as cycles, and shorter ones.
     for frames in [CYCLE, 48] {
@@ -339,7 +339,7 @@ fn a_song_that_follows_a_clock_is_where_the_song_is_that_sends_it() {
     let followed = after.follow_clock(map);
     for (device, input) in [(&mut lead, "other:in_1"), (&mut after, "other:in_2")] {
         let outputs = vec![Bundle { name: "main".into(), channels: 2, events: false }];
-        device.prepare(&Channels { outputs, inputs: Vec::new() }).unwrap();
+        device.prepare(&Channels { outputs, ..Channels::default() }).unwrap();
         other.connect(&format!("{}:main_1", device.client_name()), input);
     }
     let ports = (lead.client_name() + ":clock_out", after.client_name() + ":clock_in");

@@ -16,6 +16,10 @@ pub const STOPPED: c_int = 0;
 pub const ROLLING: c_int = 1;
 pub const STARTING: c_int = 3;
 
+/// The figures of a port's latency in jack.h.
+pub const CAPTURE: c_int = 0;
+pub const PLAYBACK: c_int = 1;
+
 /// Cycles are at least so long.
 const SHORTEST_CYCLE: usize = 16;
 
@@ -313,6 +317,22 @@ impl OtherClient {
             connect(self.handle, from.as_ptr(), to.as_ptr())
         };
         assert_eq!(answer, 0, "{from:?} to {to:?}");
+    }
+
+    /// What the server has for a port: the shortest and the longest way, in frames. `side`: [`CAPTURE`] or [`PLAYBACK`].
+    pub fn latency(&self, port: &str, side: c_int) -> [u32; 2] {
+        type ByName = unsafe extern "C" fn(Handle, *const c_char) -> *mut c_void;
+        type Latency = unsafe extern "C" fn(*mut c_void, c_int, *mut [u32; 2]);
+        let name = CString::new(port).unwrap();
+        let mut range = [u32::MAX; 2];
+        // SAFETY: the types are those of jack.h, whose range is two numbers; the handle is open, and the name ends with a zero.
+        unsafe {
+            let found = self.library.get::<ByName>("jack_port_by_name")(self.handle, name.as_ptr());
+            assert!(!found.is_null(), "no port {port}");
+            let get = self.library.get::<Latency>("jack_port_get_latency_range");
+            get(found, side, &raw mut range);
+        }
+        range
     }
 
     /// The server's transport is to roll.

@@ -18,6 +18,7 @@ use super::lost_events::LostEvents;
 use super::main_thread::{Held, Notice, Services, StateFailure};
 use super::measured_costs::{Adopted, Expectations, UnitCost};
 use super::orders::Outbox;
+use super::output_delays::OutputDelay;
 use super::planner::{Planner, Shared};
 use super::prepare::Prepared;
 use super::protect::Protection;
@@ -232,6 +233,14 @@ impl Control {
     /// What edits that were to fade changed from one block to the next, since the start, and why.
     pub fn refused_fades(&self) -> RefusedFades {
         self.lock().refused_fades
+    }
+
+    /// How late each output is, and which inputs it hears, by output. It is that of the newest plan: an edit and a processor that
+    /// reports another latency change it, some blocks before it is heard.
+    ///
+    /// Thread: control. Cost: O(inputs * edges), under the lock of the control side.
+    pub fn output_delays(&self) -> Vec<OutputDelay> {
+        self.lock().output_delays()
     }
 
     /// What the engine does at present.

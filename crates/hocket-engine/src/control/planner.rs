@@ -25,6 +25,7 @@ use super::edit::EditError;
 use super::handle::{ControlError, Standing};
 use super::main_thread::{Grown, Services};
 use super::orders::Outbox;
+use super::output_delays::{OutputDelay, output_delays};
 use super::prepare::Prepared;
 use super::settings::{Settings, Steer};
 use super::transition::{Leaving, Old, RefusedFades, Transition, at_once, transition};
@@ -263,6 +264,10 @@ impl Planner {
             (Steer::Auto, None) => Finding::default(),
             _ => Finding { reason: Reason::AsSettingsSay, ..Finding::default() },
         }
+    }
+
+    pub(super) fn output_delays(&self) -> Vec<OutputDelay> {
+        output_delays(&self.graph, &self.base)
     }
 
     pub(super) fn contained(&self) -> Vec<Contained> {

@@ -3,7 +3,7 @@
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hocket_devices::{Change, Latency, Ready};
+use hocket_devices::{Change, Latency, LatencyRange, Ready};
 use hocket_engine::Engine;
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ const LENGTHS: usize = 16;
 pub(super) struct Sound {
     /// As on the command line.
     pub(super) device: &'static str,
-    /// What the session's effects add, up to the main output.
+    /// What the session's effects add, up to the main output, where the device does not say what they add now.
     session_frames: u32,
     /// No audio thread locks it.
     now: Arc<Mutex<Now>>,
@@ -77,8 +77,8 @@ impl Sound {
             way("out", latency.out_frames),
             way("in", latency.in_frames)
         );
-        if self.session_frames > 0 {
-            let frames = self.session_frames;
+        let frames = self.session_frames(latency);
+        if frames > 0 {
             line += &format!("; effects add {:.1} ms ({frames} frames)", latency.ms(frames));
         }
         line
@@ -95,8 +95,13 @@ impl Sound {
             "out_ms": latency.out_ms(),
             "in_frames": latency.in_frames,
             "in_ms": latency.in_ms(),
-            "session_frames": self.session_frames,
+            "session_frames": self.session_frames(latency),
+            "port_frames": latency.port_frames.map(|LatencyRange { min, max }| [min, max]),
         })
+    }
+
+    fn session_frames(&self, latency: &Latency) -> u32 {
+        latency.session_frames.unwrap_or(self.session_frames)
     }
 
     /// `64`, or `64, 256` where the device has changed its block length; the device's frames.
@@ -166,7 +171,7 @@ mod tests {
     use super::*;
 
     fn sound() -> Sound {
-        let latency = Latency { out_frames: Some(128), in_frames: None, rate_hz: 48_000 };
+        let latency = Latency { out_frames: Some(128), rate_hz: 48_000, ..Latency::default() };
         let now = Now { latency: Some(latency), lengths: vec![64], ..Now::default() };
         Sound { device: "jack", session_frames: 0, now: Arc::new(Mutex::new(now)) }
     }
@@ -178,10 +183,22 @@ mod tests {
             assert_eq!(sound.note(Change::Frames(frames)).line, None);
         }
         assert_eq!((sound.lengths_text(), sound.lengths()), ("64, 256".into(), vec![64, 256]));
-        let latency = Latency { out_frames: Some(512), in_frames: Some(256), rate_hz: 48_000 };
+        let (out_frames, in_frames) = (Some(512), Some(256));
+        let latency = Latency { out_frames, in_frames, rate_hz: 48_000, ..Latency::default() };
         sound.clone().note(Change::Latency(latency));
         assert_eq!(sound.lines(), ["latency: out 10.7 ms (512 frames), in 5.3 ms (256 frames)"]);
         assert_eq!(sound.json()["out_frames"], 512);
+        assert_eq!(sound.json()["port_frames"], Value::Null);
+        let port_frames = Some(LatencyRange { min: 256, max: 300 });
+        let later = Latency { session_frames: Some(44), port_frames, ..latency };
+        sound.note(Change::Latency(later));
+        assert!(
+            sound.lines()[0].ends_with("; effects add 0.9 ms (44 frames)"),
+            "{:?}",
+            sound.lines()
+        );
+        assert_eq!(sound.json()["session_frames"], 44);
+        assert_eq!(sound.json()["port_frames"], json!([256, 300]));
         (1..100).for_each(|frames| _ = sound.note(Change::Frames(frames)));
         assert!(sound.lengths().len() == LENGTHS && sound.lengths_text().ends_with(", ..."));
     }

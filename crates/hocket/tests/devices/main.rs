@@ -15,6 +15,7 @@ mod clock;
 mod documented;
 mod hosts;
 mod inputs;
+mod latency;
 mod others;
 mod service;
 mod strangers;

@@ -11,11 +11,14 @@ use hocket_machine::clock::monotonic_ns;
 use hocket_machine::pin::{ThreadId, ThreadMark, current_thread, thread_mark};
 
 use super::cancel;
-use super::functions::{Argument, Functions, Handle, JackPort, LatencyRange, Position};
+use super::functions::{Argument, Functions, Handle, JackPort, Position};
+use super::port_latency::{self, LatencyArgument, SharedPassages};
 use super::ports::{Direction, Kind, OpenPorts, Ports, Side};
 use super::reason::Reason;
 use super::strings::{bytes_of_c, from_c, to_c};
 use super::transport::{self, Readiness, Requests, TransportAt};
+use crate::LatencyRange;
+use crate::jack::port_latency::Passages;
 
 /// `JackNoStartServer`: nobody wants a server that a program has started behind their back.
 const NO_START_SERVER: c_int = 0x01;
@@ -143,6 +146,11 @@ pub(in crate::jack) struct Client {
     ports: Option<Ports>,
     /// `None` until the activation.
     argument: Option<*mut ProcessArgument>,
+    /// As above, for the server's questions how late ports are.
+    of_latencies: Option<*mut LatencyArgument>,
+    passages: SharedPassages,
+    /// These questions are answered.
+    answers_latencies: bool,
     /// The server calls.
     active: bool,
     /// Requests to the server's transport.
@@ -299,6 +307,9 @@ impl Client {
             events_of_callbacks: of_callbacks,
             ports,
             argument: None,
+            of_latencies: None,
+            passages: SharedPassages::default(),
+            answers_latencies: false,
             active: false,
             follows: None,
             has_left: false,
@@ -350,6 +361,11 @@ impl Client {
         unsafe { from_c((self.functions.version)()) }
     }
 
+    /// Whether it is PipeWire, through whichever library.
+    pub(in crate::jack) fn is_pipewire(&self) -> bool {
+        self.version().contains("PipeWire")
+    }
+
     /// How long the name of a port may be, the client's name and a colon included, and a NUL.
     pub(in crate::jack) fn longest_port_name(&self) -> usize {
         // SAFETY: Types.
@@ -385,6 +401,11 @@ impl Client {
         let ports = self.ports.take().ok_or(-1)?;
         let events = Arc::clone(&self.events);
         let (functions, handle) = (self.functions, self.handle);
+        let of_latencies = LatencyArgument::new(functions, &ports, self.passages.clone());
+        let of_latencies = *self.of_latencies.insert(Box::into_raw(Box::new(of_latencies)));
+        // SAFETY: Open, Outlives.
+        self.answers_latencies =
+            !self.is_pipewire() && unsafe { port_latency::listen(functions, handle, of_latencies) };
         let position = self.follows.map(|_| Position::default());
         let mark = None;
         let argument =
@@ -465,12 +486,34 @@ impl Client {
         names
     }
 
-    /// The longest latency of a port, in frames. `None`: there is no such port.
-    pub(in crate::jack) fn latency(&self, port: &str, side: Side) -> Option<u32> {
-        let (port, mut range) = (self.port(port)?, LatencyRange::default());
-        // SAFETY: Types, Open.
-        unsafe { (self.functions.port_latency)(port, side as c_int, &raw mut range) };
-        Some(range.max)
+    /// The latency of a port, in frames. `None`: there is no such port.
+    pub(in crate::jack) fn latency(&self, port: &str, side: Side) -> Option<LatencyRange> {
+        Some(port_latency::range(self.functions, self.port(port)?, side))
+    }
+
+    /// Whether the server knows how late the client's ports are.
+    pub(in crate::jack) fn answers_latencies(&self) -> bool {
+        self.answers_latencies
+    }
+
+    /// From now on these are the ways through the client. If they are others than before, the server is to ask all clients anew.
+    ///
+    /// Thread: control, under no lock that a callback may want: the server asks before this returns.
+    pub(in crate::jack) fn set_passages(&self, passages: Passages) {
+        if self.passages.set(passages) {
+            self.recompute_latencies();
+        }
+    }
+
+    /// Has the server ask all clients how late their ports are, as it does by itself some time after each new connection.
+    ///
+    /// Thread: as above.
+    pub(in crate::jack) fn recompute_latencies(&self) {
+        let is_there = self.answers_latencies && self.active && self.events.gone().is_none();
+        if let Some(recompute) = self.functions.recompute_latencies.filter(|_| is_there) {
+            // SAFETY: Types, Open. A server that refuses has the figures that it knew.
+            unsafe { recompute(self.handle) };
+        }
     }
 }
 
@@ -516,6 +559,7 @@ impl Client {
             handle: self.handle,
             events_of_callbacks: self.events_of_callbacks,
             argument: self.argument.take(),
+            of_latencies: self.of_latencies.take(),
             active: self.active,
         };
         let (done, left) = mpsc::channel();
@@ -540,6 +584,7 @@ struct Leaving {
     handle: Handle,
     events_of_callbacks: *const Events,
     argument: Option<*mut ProcessArgument>,
+    of_latencies: Option<*mut LatencyArgument>,
     active: bool,
 }
 
@@ -549,13 +594,14 @@ unsafe impl Send for Leaving {}
 impl Leaving {
     fn end(self) {
         // SAFETY: Types, Open: this is the end of it. If the client cannot be closed, callbacks may still come, so what
-        // they use is leaked. Otherwise both pointers are given back to what made them.
+        // they use is leaked. Otherwise the pointers are given back to what made them.
         unsafe {
             if self.active {
                 (self.functions.deactivate)(self.handle);
             }
             if (self.functions.client_close)(self.handle) == 0 {
                 self.argument.into_iter().for_each(|argument| drop(Box::from_raw(argument)));
+                self.of_latencies.into_iter().for_each(|argument| drop(Box::from_raw(argument)));
                 drop(Arc::from_raw(self.events_of_callbacks));
             }
         }

@@ -4,20 +4,13 @@ use std::ffi::{c_char, c_int, c_ulong, c_void};
 use std::path::Path;
 use std::sync::OnceLock;
 
+use crate::LatencyRange;
 use crate::library::{self, functions};
 
 /// `jack_client_t`.
 pub(super) enum JackClient {}
 /// `jack_port_t`.
 pub(super) enum JackPort {}
-
-/// `jack_latency_range_t`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct LatencyRange {
-    pub(super) min: u32,
-    pub(super) max: u32,
-}
 
 /// The beginning of `jack_position_t`, which every version and every machine has in this way, and more room than any of
 /// them needs for the rest.
@@ -50,6 +43,7 @@ pub(super) type OnShutdown = extern "C" fn(Argument);
 pub(super) type OnPort = extern "C" fn(u32, c_int, Argument);
 pub(super) type OnInfoShutdown = extern "C" fn(c_int, *const c_char, Argument);
 pub(super) type OnSync = extern "C-unwind" fn(c_int, *mut Position, Argument) -> c_int;
+pub(super) type OnLatency = extern "C" fn(c_int, Argument);
 pub(super) type OnMessage = extern "C" fn(*const c_char);
 
 /// The names under which the library is installed. The first one that loads is taken.
@@ -86,6 +80,7 @@ functions! {
         port_name_size: unsafe extern "C" fn() -> c_int = "jack_port_name_size";
         port_buffer: unsafe extern "C" fn(*mut JackPort, u32) -> *mut c_void = "jack_port_get_buffer";
         port_by_name: unsafe extern "C" fn(Handle, *const c_char) -> *mut JackPort = "jack_port_by_name";
+        port_connected: unsafe extern "C" fn(*const JackPort) -> c_int = "jack_port_connected";
         port_latency: unsafe extern "C" fn(*mut JackPort, c_int, *mut LatencyRange) = "jack_port_get_latency_range";
         ports: unsafe extern "C" fn(Handle, *const c_char, *const c_char, c_ulong) -> *mut *const c_char = "jack_get_ports";
         connect: unsafe extern "C" fn(Handle, *const c_char, *const c_char) -> c_int = "jack_connect";
@@ -97,6 +92,10 @@ functions! {
         free: unsafe extern "C" fn(*mut c_void) = "jack_free";
         last_frame_time: unsafe extern "C" fn(Handle) -> u32 = "jack_last_frame_time";
         frames_since_cycle_start: unsafe extern "C" fn(Handle) -> u32 = "jack_frames_since_cycle_start";
+        // jack.h: weak, because older libraries lack them.
+        ? on_latency: unsafe extern "C" fn(Handle, OnLatency, Argument) -> c_int = "jack_set_latency_callback";
+        ? set_port_latency: unsafe extern "C" fn(*mut JackPort, c_int, *mut LatencyRange) = "jack_port_set_latency_range";
+        ? recompute_latencies: unsafe extern "C" fn(Handle) -> c_int = "jack_recompute_total_latencies";
     }
 }
 

@@ -79,6 +79,16 @@ impl Ports {
         }
     }
 
+    /// The input ports, those for sound first.
+    pub(super) fn all_inputs(&self) -> Vec<*mut JackPort> {
+        self.inputs.iter().copied().chain(self.midi.iter().map(|port| port.port)).collect()
+    }
+
+    /// The output ports, those for sound first.
+    pub(super) fn all_outputs(&self) -> Vec<*mut JackPort> {
+        self.outputs.iter().copied().chain(self.midi_outputs.iter().map(|port| port.port)).collect()
+    }
+
     /// Fetches the buffers of MIDI ports, once per cycle. MIDI outputs are empty then.
     ///
     /// # Safety
