@@ -25,7 +25,8 @@ const LONGEST_S: u32 = 5;
 pub(super) struct Due {
     /// When it was due, on the monotonic clock: not later than it began.
     pub(super) due_ns: u64,
-    /// Periods that have passed without this client since its last cycle.
+    /// Periods that have passed without this client since its last cycle. Where rate or block length is another one than before,
+    /// they are those that would have had room between.
     pub(super) skipped: u64,
     /// Frames of the periods among them that the server counted, so that what came in meanwhile is lost. A server that waits for
     /// its clients counts none, however long it takes. No more than have passed, because the count may leap. Where rate or block
@@ -91,12 +92,13 @@ impl Periods {
         let (before, last) = (self.last, self.last.filter(goes_on));
         let missed = match (last, before) {
             (Some(last), _) => self.pass(last, cycle, period_ns) * cycle.frames as u64,
-            (None, Some(before)) => self.between(before, began_ns, period_ns, has_other_rate),
+            (None, Some(before)) => {
+                let between_ns = between_ns(before, began_ns, period_ns);
+                (self.known, self.moved_ns) = (0, between_ns as i64);
+                self.frames(between_ns).max(u64::from(has_other_rate))
+            }
             (None, None) => 0,
         };
-        if last.is_none() {
-            (self.known, self.moved_ns) = (0, 0);
-        }
         if std::mem::replace(&mut self.xruns, xruns) != xruns {
             self.known = 0;
         }
@@ -104,20 +106,25 @@ impl Periods {
         let due_ns = self.says_ns[..self.known].iter().copied().min().unwrap_or(began_ns);
         let next_frame = cycle.frame.wrapping_add(cycle.frames as u32);
         self.last = Some(Last { frames: cycle.frames, due_ns, period_ns, next_frame });
-        let skipped = last.map_or(0, |last| self.skipped(last.due_ns, due_ns, period_ns));
-        Due { due_ns, skipped, missed }
+        if let Some(last) = last {
+            let further_ns = due_ns as i64 - last.due_ns as i64 - period_ns as i64;
+            // A server that is faster than its period saves no time for later.
+            self.moved_ns = self.moved_ns.saturating_add(further_ns).max(-(period_ns as i64));
+        }
+        Due { due_ns, skipped: self.skipped(period_ns), missed }
     }
 
-    /// Whole periods between two cycles, besides the first one's own. What is left over counts with the next ones, or else a
-    /// driver that begins anew in each cycle would lose time without a miss.
-    fn skipped(&mut self, last_ns: u64, due_ns: u64, period_ns: u64) -> u64 {
+    /// Whole periods of the time by which the series has moved. What is left over counts with the next ones, or else a driver that
+    /// begins anew in each cycle would lose time without a miss.
+    fn skipped(&mut self, period_ns: u64) -> u64 {
         let period = period_ns as i64;
-        let further_ns = due_ns as i64 - last_ns as i64 - period;
-        // A server that is faster than its period, in freewheel, saves no time for later.
-        self.moved_ns = self.moved_ns.saturating_add(further_ns).max(-period);
         let skipped = ((self.moved_ns + period / 2) / period).max(0);
         self.moved_ns -= skipped * period;
         skipped as u64
+    }
+
+    fn frames(&self, ns: u64) -> u64 {
+        (u128::from(ns) * u128::from(self.rate_hz) / 1_000_000_000) as u64
     }
 
     /// To a frame. A cycle that is said to have begun very long ago has not: the server's clock is another one.
@@ -141,16 +148,6 @@ impl Periods {
         told.min(passed) - 1
     }
 
-    /// Frames between a server's last cycle and the first one with another rate or block length, by time. Such a cycle may begin
-    /// a little early or late without a loss. At a change of the rate something is lost for sure: the hardware stops.
-    fn between(&self, last: Last, began_ns: u64, period_ns: u64, has_other_rate: bool) -> u64 {
-        let between_ns = began_ns.saturating_sub(last.due_ns + last.period_ns);
-        let is_usual = between_ns < last.period_ns.min(period_ns) / 2;
-        let exactly = u128::from(between_ns) * u128::from(self.rate_hz) / 1_000_000_000;
-        let frames = if is_usual { 0 } else { exactly as u64 };
-        frames.max(u64::from(has_other_rate))
-    }
-
     fn learn(&mut self, began_ns: u64) {
         if self.known < KEPT {
             // From the first place on, so the first one is the oldest when all are taken.
@@ -161,6 +158,14 @@ impl Periods {
         self.says_ns[self.oldest] = began_ns;
         self.oldest = (self.oldest + 1) % KEPT;
     }
+}
+
+/// From the end of a server's last cycle to the first one with another rate or block length. The server does not count this
+/// time, but says when the first one began, however late it calls us. Such a cycle may begin a little early or late without a loss.
+fn between_ns(last: Last, began_ns: u64, period_ns: u64) -> u64 {
+    let between_ns = began_ns.saturating_sub(last.due_ns + last.period_ns);
+    let is_usual = between_ns < last.period_ns.min(period_ns) / 2;
+    if is_usual { 0 } else { between_ns }
 }
 
 /// From one time to a later one. The next period may begin a little early by the clock of this machine, so it is rounded.
@@ -340,9 +345,9 @@ mod tests {
         };
         let mut server = Server::steady();
         let next = server.frame.wrapping_add(FRAMES as u32);
-        // The last one began at 200 ms and lasted 1 ms.
+        // The last one began at 200 ms and lasted 1 ms. Five of the new ones would have had room.
         let longer = server.periods.next(&at(211, 96, next), server.xruns);
-        assert_eq!(longer, Due { due_ns: 211 * MS, skipped: 0, missed: 480 });
+        assert_eq!(longer, Due { due_ns: 211 * MS, skipped: 5, missed: 480 });
         let due = server.periods.next(&at(213, 96, next.wrapping_add(96)), server.xruns);
         assert_eq!(due, Due { due_ns: 213 * MS, skipped: 0, missed: 0 });
 
@@ -350,11 +355,19 @@ mod tests {
         server.periods.begin_rate(RATE_HZ / 2);
         server.periods.begin_rate(RATE_HZ / 2);
         let slower = server.periods.next(&at(235, 96, 0), server.xruns);
-        assert_eq!(slower, Due { due_ns: 235 * MS, skipped: 0, missed: 480 });
+        assert_eq!(slower, Due { due_ns: 235 * MS, skipped: 5, missed: 480 });
         let due = server.periods.next(&at(239, 96, 96), server.xruns);
         assert_eq!(due, Due { due_ns: 239 * MS, skipped: 0, missed: 0 });
-        // Something is lost at each change.
+        // Something is lost at each change of the rate, and may be no whole period.
         server.periods.begin_rate(RATE_HZ);
-        assert_eq!(server.periods.next(&at(243, 96, 192), server.xruns).missed, 1);
+        let faster = server.periods.next(&at(243, 96, 192), server.xruns);
+        assert_eq!(faster, Due { due_ns: 243 * MS, skipped: 0, missed: 1 });
+        // What is left over of a change counts with what is lost later: 1.4 ms, and 0.2 ms.
+        let shorter = Cycle { asked_ns: 246_400_000, ..at(246, 48, 288) };
+        let shorter = server.periods.next(&shorter, server.xruns);
+        assert_eq!((shorter.skipped, shorter.missed), (1, 67));
+        let later = Cycle { asked_ns: 247_600_000, ..at(247, 48, 336) };
+        let later = server.periods.next(&later, server.xruns + 1);
+        assert_eq!((later.skipped, later.missed), (1, 0));
     }
 }
