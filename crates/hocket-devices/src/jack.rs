@@ -12,6 +12,9 @@
 //! over, however soon the next one comes, and no thread waits in it. The engine is the control thread's again before the
 //! client leaves the server: `jack_deactivate` may cancel the server's thread in the midst of a callback.
 //!
+//! A server that freewheels has no clock: it calls its clients as fast as they are ready, and waits for each. Then blocks have no
+//! deadline and may wait for a disk, as in a render.
+//!
 //! A client may follow the server's transport ([`Jack::follow_transport`]). Each cycle then begins with a question to the
 //! server, and the engine's own commands take the song there. Or it follows the place of another song, or a MIDI clock, through a port
 //! ([`Jack::follow_port`], [`Jack::follow_clock`]).
@@ -784,7 +787,8 @@ impl<O: BlockObserver> Device<O> for Jack<O> {
                     self.tell_delays(&blocks.control.output_delays(), blocks.rates);
                 let latency = self.latency_of(&wires, session_frames);
                 let (frames, looked) = (self.now().frames, Instant::now());
-                let seen = Watched { wires: &mut wires, latency, frames, looked };
+                let freewheels = false;
+                let seen = Watched { wires: &mut wires, latency, frames, freewheels, looked };
                 let ended = self.watch(blocks, seen, (done.as_ref(), stop));
                 self.wires = wires;
                 ended
@@ -802,11 +806,11 @@ impl<O: BlockObserver> Device<O> for Jack<O> {
             // A whole cycle, in which the clock is stopped. A server that ends meanwhile stops it, too.
             let _ = self.await_cycles(CYCLES_TO_STOP, None);
         }
-        let (xruns, last) = player.attribution.end(monotonic_ns(), self.client.events().xruns());
+        let (engine, mut observer, attribution) = player.end();
+        let (xruns, last) = attribution.end(monotonic_ns(), self.client.events().xruns());
         let report = following.report();
         let protection = following.others().summary();
         let threads = threads(&following, report);
-        let (engine, mut observer) = (player.engine, player.observer);
         last.iter().for_each(|xrun| observer.xrun(xrun));
         Ok(Played { engine, observer, end, threads, protection, xruns: Some(xruns) })
     }

@@ -113,6 +113,19 @@ pub trait BlockObserver: Send + 'static {
     /// Thread: leader, between blocks. No allocation, lock or system call.
     fn period(&mut self, _times: &BlockTimes) {}
 
+    /// From the next block on the device has no clock and asks for blocks as fast as they come, as a JACK server does in freewheel, or it
+    /// has a clock again.
+    ///
+    /// Thread: leader, between blocks, or control behind the last one. No allocation, lock or system call.
+    fn freewheels(&mut self, _freewheels: bool) {}
+
+    /// As [`BlockObserver::block`], of a block without a deadline. Its times say nothing, and no period follows it.
+    ///
+    /// Thread: leader, between blocks. It may wait, for a disk: some seconds in all, because a server does not wait for ever.
+    fn freewheeled(&mut self, times: &BlockTimes, engine: &Engine) -> bool {
+        self.block(times, engine)
+    }
+
     /// From the next block on the device has this rate, and the engine keeps its own: frames are converted. Where it is the
     /// engine's again, they are not.
     ///

@@ -130,6 +130,11 @@ impl Attribution {
         Attribution { counted: reported, ..Attribution::default() }
     }
 
+    /// What the server has `reported` since the last cycle was not noted, is nobody's xrun: it had no clock meanwhile.
+    pub(crate) fn begin_anew(&mut self, reported: u64) {
+        *self = Attribution { xruns: self.xruns, ..Attribution::since(reported) };
+    }
+
     /// A cycle is over. `reported`: what the server has reported since the client was opened. Returns what is new.
     pub(crate) fn note(&mut self, took: Took, reported: u64) -> Option<Xrun> {
         let now_ns = took.due_ns + took.lateness_ns + took.duration_ns;

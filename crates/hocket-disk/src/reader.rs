@@ -183,6 +183,19 @@ impl StreamReader {
     ///
     /// Thread: offline rendering; sleeps.
     pub fn read_waiting(&mut self, position: u64, rows: &mut [&mut [f32]]) -> usize {
+        self.read_while(position, rows, || true)
+    }
+
+    /// As [`StreamReader::read_waiting`], as long as `waits` says so each time that frames are missing. What is not there then is
+    /// silence.
+    ///
+    /// Thread: one without a deadline; sleeps.
+    pub fn read_while(
+        &mut self,
+        position: u64,
+        rows: &mut [&mut [f32]],
+        mut waits: impl FnMut() -> bool,
+    ) -> usize {
         if !self.waits {
             self.waits = true;
             self.post(self.next, false);
@@ -200,7 +213,7 @@ impl StreamReader {
                 }
                 Run::Lost(run) => at += self.miss(position + at as u64, run),
                 // Relaxed: see the field.
-                Run::Missing(run) if self.ended.load(Ordering::Relaxed) => {
+                Run::Missing(run) if self.ended.load(Ordering::Relaxed) || !waits() => {
                     silence(rows, at, run);
                     at += self.miss(position + at as u64, run);
                 }

@@ -127,7 +127,11 @@ pub struct Isolation {
 
 /// The plug-ins of an [`Isolation`].
 #[derive(Clone, Default)]
-pub struct Group(Arc<Mutex<Vec<Weak<Link>>>>);
+pub struct Group {
+    links: Arc<Mutex<Vec<Weak<Link>>>>,
+    /// Relaxed: it publishes nothing, and either answer is right for a block that runs.
+    waits: Arc<AtomicBool>,
+}
 
 /// What became of an isolated plug-in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -192,21 +196,34 @@ impl Record {
 
 impl Group {
     fn add(&self, link: &Arc<Link>) {
-        let mut links = lock(&self.0);
+        let mut links = lock(&self.links);
         links.retain(|link| link.strong_count() > 0);
         links.push(Arc::downgrade(link));
     }
 
     /// Wakes every process that has something to do, so that they work side by side.
     fn wake(&self) {
-        lock(&self.0).iter().filter_map(Weak::upgrade).for_each(|link| link.wake());
+        lock(&self.links).iter().filter_map(Weak::upgrade).for_each(|link| link.wake());
+    }
+
+    /// Whether the engine of plug-ins of [`Pace::RealTime`] has no deadline from now on: while a sound server freewheels, and the engine
+    /// is offline (`Engine::set_offline`). Then it waits before each block until every answer is there, or a plug-in has
+    /// taken longer than [`Patience::answer`].
+    ///
+    /// Thread: any. No allocation, lock or system call.
+    pub fn wait_for_answers(&self, waits: bool) {
+        self.waits.store(waits, Relaxed);
+    }
+
+    fn waits(&self) -> bool {
+        self.waits.load(Relaxed)
     }
 
     /// The plug-ins to which something happened, in the order in which they were made.
     ///
     /// Thread: control; allocates.
     pub fn reports(&self) -> Vec<Report> {
-        let links: Vec<Arc<Link>> = lock(&self.0).iter().filter_map(Weak::upgrade).collect();
+        let links: Vec<Arc<Link>> = lock(&self.links).iter().filter_map(Weak::upgrade).collect();
         links.iter().filter_map(|link| link.record.report()).collect()
     }
 }

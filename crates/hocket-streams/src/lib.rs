@@ -17,6 +17,7 @@ use std::fmt;
 use std::io;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -208,6 +209,8 @@ pub struct DiskBuffer {
     ring_chunks: usize,
     streams: usize,
     wait: Wait,
+    /// See [`DiskBuffer::wait_for_the_disk`].
+    waits_now: Arc<AtomicBool>,
     rate_hz: u32,
     _open_files: OpenFiles,
 }
@@ -215,6 +218,9 @@ pub struct DiskBuffer {
 impl DiskBuffer {
     /// How long [`DiskBuffer::expect_jump`] has a thread look often. Engines follow a locate in their next block.
     pub const JUMP_COMES_WITHIN: Duration = Duration::from_millis(500);
+    /// How long a block waits for the disk after [`DiskBuffer::wait_for_the_disk`]. A JACK server that freewheels waits 10 s for a
+    /// client.
+    pub const PATIENCE: Duration = Duration::from_secs(5);
 
     /// For so many streams at once, with the channels of each; `settings` beside the length of chunks. It lets the process
     /// open as many files as they need.
@@ -233,7 +239,10 @@ impl DiskBuffer {
         let _open_files = OpenFiles::allow(streams)?;
         let preloader =
             Preloader::start(Settings { chunk_frames, ..settings }).map_err(DiskError::Thread)?;
-        Ok(Arc::new(DiskBuffer { preloader, ring_chunks, streams, wait, rate_hz, _open_files }))
+        let waits_now = Arc::default();
+        let buffer =
+            DiskBuffer { preloader, ring_chunks, streams, wait, waits_now, rate_hz, _open_files };
+        Ok(Arc::new(buffer))
     }
 
     /// For the files of a session that stream; `None` if there are none. `files` has the channels of each, by its place in the
@@ -293,6 +302,20 @@ impl DiskBuffer {
     /// Thread: control, before it sends the engine a locate; never the leader. Cost: a short lock, and a wake-up.
     pub fn expect_jump(&self) {
         self.preloader.expect_jumps(DiskBuffer::JUMP_COMES_WITHIN);
+    }
+
+    /// From the next block on, clips of [`Wait::Never`] wait for the disk as in a render, or no longer. For a sound server that
+    /// freewheels: there blocks have no deadline. A wait of [`DiskBuffer::PATIENCE`] in a block ends all waiting, because
+    /// a server waits no longer for its clients; what is missing from then on is silence and counted.
+    ///
+    /// Thread: leader, between blocks, or control. No allocation, lock or system call.
+    pub fn wait_for_the_disk(&self, waits: bool) {
+        self.waits_now.store(waits, Relaxed);
+    }
+
+    /// Whether clips of [`Wait::Never`] wait for the disk at present.
+    pub fn waits_for_the_disk(&self) -> bool {
+        self.waits_now.load(Relaxed)
     }
 
     /// Memory that streams have read into now, in bytes. It never exceeds the disk buffer.
@@ -404,6 +427,7 @@ impl StreamedFile for DiskFile {
             reader,
             rows: [[0.0; PIECE]; 2],
             wait: self.buffer.wait,
+            waits_now: Arc::clone(&self.buffer.waits_now),
             _stream: Arc::clone(&stream),
         };
         // The buffer's threads live as long as any of its streams.
@@ -422,6 +446,8 @@ struct DiskSource {
     reader: StreamReader,
     rows: [[f32; PIECE]; 2],
     wait: Wait,
+    /// Relaxed: it publishes nothing. Either answer is right for a block that runs.
+    waits_now: Arc<AtomicBool>,
     _stream: Arc<Stream>,
 }
 
@@ -430,9 +456,14 @@ impl ClipSource for DiskSource {
         let run = frames.min(PIECE);
         let [left, right] = &mut self.rows;
         let (left, right) = (&mut left[..run], &mut right[..run]);
+        let rows = &mut [&mut *left, &mut *right];
         match self.wait {
-            Wait::Never => self.reader.read(position, &mut [&mut *left, &mut *right]),
-            Wait::ForTheDisk => self.reader.read_waiting(position, &mut [&mut *left, &mut *right]),
+            Wait::ForTheDisk => self.reader.read_waiting(position, rows),
+            Wait::Never if self.waits_now.load(Relaxed) => {
+                let (waits, mut begun) = (&self.waits_now, None);
+                self.reader.read_while(position, rows, || goes_on(waits, &mut begun))
+            }
+            Wait::Never => self.reader.read(position, rows),
         };
         StereoRef { left, right }
     }
@@ -443,6 +474,14 @@ impl ClipSource for DiskSource {
         }
         self.reader.service();
     }
+}
+
+/// Whether a wait that began then goes on. One that has lasted too long ends those of all clips.
+fn goes_on(waits: &AtomicBool, begun: &mut Option<Instant>) -> bool {
+    if begun.get_or_insert_with(Instant::now).elapsed() >= DiskBuffer::PATIENCE {
+        waits.store(false, Relaxed);
+    }
+    waits.load(Relaxed)
 }
 
 /// A stream, for control threads.

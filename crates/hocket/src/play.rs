@@ -71,7 +71,7 @@ pub use listen::ListenAddress;
 pub(crate) use listen::remedy as remedy_of_port;
 use live::Live;
 use meter::Meter;
-use notes::{Notes, Until};
+use notes::{Freewheel, Notes, Until};
 use osc::Listener;
 use outcome::{Disk, Outcome};
 use peaks::{Looker, Peaks};
@@ -604,6 +604,7 @@ fn play(
         takes,
         live: Arc::clone(&live),
         until: run.until,
+        freewheel: Freewheel::of(loaded.disk.as_ref()),
     };
     let restarts = Restarts::new(engine.control());
     let caller = if device.name() == "jack" { Caller::Server } else { Caller::Clock };

@@ -379,7 +379,14 @@ impl Takes {
     ///
     /// Thread: control, which leads an offline render.
     pub(crate) fn keep(&mut self, engine: &Engine, frames: usize) {
-        self.each(engine, frames, PATIENCE);
+        self.keep_for(engine, frames, PATIENCE);
+    }
+
+    /// The same, but no take waits longer than so.
+    ///
+    /// Thread: leader of blocks without a deadline.
+    pub(crate) fn keep_for(&mut self, engine: &Engine, frames: usize, patience: Duration) {
+        self.each(engine, frames, patience);
     }
 
     /// So many frames passed before the block that comes next, and the device did not bring them: inputs miss them. The song stood

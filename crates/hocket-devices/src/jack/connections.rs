@@ -49,6 +49,7 @@ pub(super) struct Watched<'a> {
     pub(super) wires: &'a mut Wires,
     pub(super) latency: Latency,
     pub(super) frames: u32,
+    pub(super) freewheels: bool,
     pub(super) looked: Instant,
 }
 
@@ -58,10 +59,17 @@ impl<O: BlockObserver> Jack<O> {
         if std::mem::replace(&mut seen.frames, frames) != frames {
             self.tell(Change::Frames(frames));
         }
-        if seen.looked.elapsed() < LOOK_AT_WIRES_EVERY {
+        let freewheels = self.client.events().freewheels();
+        let before = std::mem::replace(&mut seen.freewheels, freewheels);
+        if before == freewheels && seen.looked.elapsed() < LOOK_AT_WIRES_EVERY {
             return;
         }
         seen.looked = Instant::now();
+        if before || freewheels {
+            // The server takes the card's connections away meanwhile and makes them again, a little later. Keys may be held there.
+            let cut = if freewheels { seen.wires.cut_now(self) } else { Vec::new() };
+            return cut.into_iter().for_each(|port| self.note_ends.ask(port));
+        }
         let Found { lost, connected, cut } = seen.wires.look(self);
         // Keys may be held that nobody will let go.
         cut.into_iter().for_each(|port| self.note_ends.ask(port));

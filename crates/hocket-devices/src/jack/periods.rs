@@ -82,6 +82,11 @@ impl Periods {
         self.rate_hz = rate_hz;
     }
 
+    /// What was before says nothing about the next cycle. No allocation.
+    pub(super) fn begin_anew(&mut self, xruns: u64) {
+        *self = Periods::new(self.rate_hz, xruns);
+    }
+
     /// The next cycle; `xruns`: what the server has reported by now. Thread: the server's. No allocation, no call. Cost: some
     /// nanoseconds.
     pub(super) fn next(&mut self, cycle: &Cycle, xruns: u64) -> Due {
@@ -125,6 +130,11 @@ impl Periods {
 
     fn frames(&self, ns: u64) -> u64 {
         (u128::from(ns) * u128::from(self.rate_hz) / 1_000_000_000) as u64
+    }
+
+    /// A cycle of a server without a clock.
+    pub(super) fn freewheeled(cycle: &Cycle) -> Due {
+        Due { due_ns: cycle.asked_ns, skipped: 0, missed: 0 }
     }
 
     /// To a frame. A cycle that is said to have begun very long ago has not: the server's clock is another one.
@@ -308,6 +318,13 @@ mod tests {
         let mut server = Server::steady();
         server.xruns += 1;
         assert_eq!(server.cycles([1_400, 2_000, 3_400, 4_000]), [(0, 0), (0, 0), (400, 0), (0, 0)]);
+    }
+
+    #[test]
+    fn a_pause_of_the_clock_lasts_no_periods() {
+        let mut server = Server::steady();
+        server.periods.begin_anew(server.xruns);
+        assert_eq!(server.cycles([900_000, 901_000, 903_000]), [(0, 0), (0, 0), (1_000, 0)]);
     }
 
     #[test]

@@ -40,6 +40,8 @@ pub(super) struct Player<O> {
     /// The observer has had enough.
     done: Arc<AtomicBool>,
     periods: Periods,
+    /// The server has no clock at present.
+    freewheels: bool,
     /// The server's.
     rate_hz: u32,
     /// `None`: the server has the engine's rate.
@@ -70,6 +72,7 @@ impl<O: BlockObserver> Player<O> {
             events,
             done,
             periods,
+            freewheels: false,
             rate_hz,
             converter: None,
         }
@@ -88,6 +91,27 @@ impl<O: BlockObserver> Player<O> {
     fn begin_rate(&mut self, server_hz: u32) {
         self.rate_hz = server_hz;
         self.periods.begin_rate(server_hz);
+    }
+
+    /// From now on blocks have no deadline, or have one again. In freewheel the server waits for each client, and its thread has no
+    /// real-time class. So the engine and the observer may wait as in a render. Cost: a system call at the end.
+    fn set_freewheel(&mut self, freewheels: bool) {
+        self.freewheels = freewheels;
+        self.engine.set_offline(freewheels);
+        let xruns = self.events.xruns();
+        self.periods.begin_anew(xruns);
+        if !freewheels {
+            self.attribution.begin_anew(xruns);
+        }
+        self.observer.freewheels(freewheels);
+    }
+
+    /// No cycle comes any more. Thread: control.
+    pub(super) fn end(mut self) -> (Engine, O, Attribution) {
+        if self.freewheels {
+            self.set_freewheel(false);
+        }
+        (self.engine, self.observer, self.attribution)
     }
 
     /// Whether those that follow the clock believe that the song plays.
@@ -124,12 +148,16 @@ impl<O: BlockObserver> Player<O> {
     /// One cycle of the server. A cycle that is longer than the engine's largest block becomes several blocks, one right
     /// after another, which all have the whole cycle's time.
     ///
-    /// Thread: the server's. No allocation, no wait; system calls are the engine's.
+    /// Thread: the server's. No allocation, no wait, unless it freewheels; system calls are the engine's.
     pub(super) fn cycle(&mut self, cycle: Cycle, ports: &mut OpenPorts<'_>) {
         if self.is_done() {
             return ports.silence_from(0);
         }
         let called_ns = cycle.asked_ns;
+        let freewheels = self.events.freewheels();
+        if freewheels != self.freewheels {
+            self.set_freewheel(freewheels);
+        }
         // The control thread sees it some cycles later, and their periods are to be right.
         if let Some(now) = self.events.rate_hz().filter(|now| *now != self.rate_hz && *now > 0) {
             self.begin_rate(now);
@@ -142,7 +170,10 @@ impl<O: BlockObserver> Player<O> {
         }
         self.follow_clock(ports, cycle.frames);
         self.sends_clock.iter_mut().for_each(ClockSender::begin_cycle);
-        let Due { due_ns, mut skipped, missed } = self.periods.next(&cycle, self.events.xruns());
+        let Due { due_ns, mut skipped, missed } = match freewheels {
+            true => Periods::freewheeled(&cycle),
+            false => self.periods.next(&cycle, self.events.xruns()),
+        };
         self.lost_messages |= missed > 0;
         // A frame of a faster server is none of the engine's, and lost all the same.
         let missed = self.at_engine_rate(missed).max(missed.min(1))
@@ -160,7 +191,7 @@ impl<O: BlockObserver> Player<O> {
         while from < frames {
             let wanted = (frames - from).min(self.engine.largest_block());
             self.bring_in(ports, from, wanted);
-            if from + wanted == frames {
+            if from + wanted == frames && !freewheels {
                 self.engine.expect_next(due_ns + self.ns(cycle.frames));
             }
             let times = self.engine.process_planned(wanted, due_ns + converted_ns);
@@ -174,7 +205,11 @@ impl<O: BlockObserver> Player<O> {
             place = place.or_else(|| self.place());
             from += wanted;
             period = Some(period.map_or(times, |before| crate::joined(before, &times)));
-            if !self.observer.block(&times, &self.engine) {
+            let goes_on = match freewheels {
+                true => self.observer.freewheeled(&times, &self.engine),
+                false => self.observer.block(&times, &self.engine),
+            };
+            if !goes_on {
                 // Relaxed: the flag publishes nothing. The player itself goes through the mutex.
                 self.done.store(true, Relaxed);
                 break;
@@ -192,6 +227,9 @@ impl<O: BlockObserver> Player<O> {
             }
         }
         self.send_place(ports, place);
+        if freewheels {
+            return;
+        }
         period.iter().for_each(|period| self.observer.period(period));
         let took = Took {
             block,

@@ -211,7 +211,8 @@ impl Wires {
         found
     }
 
-    fn cut_now(&mut self, server: &impl Patchbay) -> Vec<usize> {
+    /// Numbers of our MIDI ports that have lost a connection since the last look.
+    pub(super) fn cut_now(&mut self, server: &impl Patchbay) -> Vec<usize> {
         let ports = self.own.midi.iter().zip(&mut self.senders).enumerate();
         let cut = ports.filter_map(|(number, (port, senders))| {
             let now: BTreeSet<String> = server.connections(port).into_iter().collect();

@@ -4,6 +4,7 @@
 #[allow(dead_code)]
 #[path = "../jackd/mod.rs"]
 mod jackd;
+mod freewheel;
 mod periods;
 mod port_latency;
 mod sentry;

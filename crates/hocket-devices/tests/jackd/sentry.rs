@@ -335,6 +335,17 @@ impl OtherClient {
         range
     }
 
+    /// The server is to call its clients as fast as they are ready, or again by its clock. jackd has done so when this returns.
+    pub fn freewheel(&self, freewheels: bool) {
+        type Freewheel = unsafe extern "C" fn(Handle, c_int) -> c_int;
+        // SAFETY: as in `start`.
+        let answer = unsafe {
+            let set = self.library.get::<Freewheel>("jack_set_freewheel");
+            set(self.handle, c_int::from(freewheels))
+        };
+        assert_eq!(answer, 0, "jack_set_freewheel {freewheels}");
+    }
+
     /// The server's transport is to roll.
     pub fn start(&self) {
         // SAFETY: the type is that of jack.h, and the handle is open.

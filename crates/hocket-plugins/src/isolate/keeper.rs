@@ -22,6 +22,8 @@ use crate::{Description, Wanted};
 
 /// How long a wait for answers lasts before it looks around.
 const LISTEN: Duration = Duration::from_millis(100);
+/// How often a wait for a process that rings no bell looks.
+const LOOK: Duration = Duration::from_micros(50);
 
 /// What the halves of an isolated plug-in share in the engine's process.
 pub struct Link {
@@ -246,7 +248,10 @@ impl Keeper {
             if self.link.open().0 == 0 || answers.is_ending() {
                 return None;
             }
-            if let Some(running) = &mut *lock(&self.running) {
+            if self.launch.isolation.pace == Pace::RealTime {
+                // Such a process rings no bell, because nobody waits for it as a rule.
+                std::thread::sleep(LOOK);
+            } else if let Some(running) = &mut *lock(&self.running) {
                 running.listen(LISTEN);
             }
         }
@@ -313,15 +318,16 @@ impl BackgroundWork for Keeper {
         if self.link.is_bypassed() {
             return;
         }
-        let trouble = match self.launch.isolation.pace {
-            Pace::RealTime => {
+        let Isolation { pace, group, .. } = &self.launch.isolation;
+        let trouble = match *pace == Pace::Offline || group.waits() {
+            true => {
+                group.wake();
+                self.wait(&*answers)
+            }
+            false => {
                 self.request();
                 self.link.wake();
                 self.trouble()
-            }
-            Pace::Offline => {
-                self.launch.isolation.group.wake();
-                self.wait(&*answers)
             }
         };
         if let Some(trouble) = trouble {

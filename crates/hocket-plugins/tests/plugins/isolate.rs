@@ -571,6 +571,29 @@ fn in_real_time_a_plug_in_that_hangs_comes_back() {
     assert!(told[0].ends_with("gave no answer for 5 s; started again (1 of 3)"), "{told:?}");
 }
 
+/// As while a sound server freewheels.
+#[test]
+fn in_real_time_answers_are_awaited_while_blocks_have_no_deadline() {
+    let test = "in_real_time_answers_are_awaited_while_blocks_have_no_deadline";
+    let Some((_folder, plugin)) = described(test, "plain.clap") else { return };
+    let (isolation, told) = isolation(64, Pace::RealTime);
+    let isolated = build(&isolation, &plugin, &wanted(&plugin, &[0.5])).unwrap();
+    let mut isolated = Played::new(isolated);
+    isolation.group.wait_for_answers(true);
+    // A request that comes before the process is ready is left out, and waited for all the same.
+    let (begin, sound) = (noise(128), noise(9_000));
+    isolated.play(&begin, &[64], (&[], &[]));
+    let failed = isolated.failed();
+    let made = isolated.play(&sound, &[64, 1, 7, 40], (&[], &[]));
+    for ((made, begin), sound) in made.iter().zip(&begin).zip(&sound) {
+        let expected = begin[64..].iter().chain(sound).map(|sample| 0.5 * sample);
+        let is_same = |(made, expected): (&f32, f32)| made.to_bits() == expected.to_bits();
+        assert!(made.iter().zip(expected).all(is_same));
+    }
+    assert_eq!(isolated.failed(), failed);
+    assert_eq!(*told.lock().unwrap(), [""; 0]);
+}
+
 /// Events at frames.
 type Timed = Vec<(u32, EventKind)>;
 

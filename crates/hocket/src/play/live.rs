@@ -137,6 +137,11 @@ impl Live {
         add(&self.classes[class(times.lateness_ns + times.duration_ns, times.deadline_ns)], 1);
     }
 
+    /// A block without a deadline is over. Thread: leader.
+    pub(super) fn note_freewheeled(&self, frames: usize) {
+        add(&self.frames, frames as u64);
+    }
+
     /// Writes what the engine's threads have counted, if it is time for that. Thread: leader, between blocks.
     pub(super) fn note_threads(&self, engine: &Engine) {
         let now = self.frames.load(Relaxed);

@@ -6,8 +6,10 @@ use hocket_engine::{BlockTimes, Misses};
 ///
 /// Thread: the leader's, between blocks; allocates when made only.
 pub(super) struct Meter {
-    /// Blocks of all periods.
+    /// Blocks of all periods, and those without a deadline.
     pub blocks: u64,
+    /// Blocks without a deadline, because the server freewheeled.
+    pub freewheeled: u64,
     /// Output complete, after the planned start.
     pub ready: Histogram,
     /// Its blocks themselves.
@@ -16,7 +18,7 @@ pub(super) struct Meter {
     pub lateness: Histogram,
     /// Periods for which the device had nothing new to play.
     pub misses: Misses,
-    /// Frames of all periods.
+    /// Frames of all blocks.
     pub frames: u64,
     /// Deadlines of all periods together.
     pub deadlines_ns: u64,
@@ -30,6 +32,7 @@ impl Meter {
         let misses = Misses::default();
         Meter {
             blocks: 0,
+            freewheeled: 0,
             ready,
             duration,
             lateness,
@@ -49,6 +52,13 @@ impl Meter {
         self.deadlines_ns = self.deadlines_ns.saturating_add(times.deadline_ns);
         let load = times.duration_ns as f64 / times.deadline_ns.max(1) as f64;
         self.most_load = self.most_load.max(load);
+    }
+
+    /// A block without a deadline is over.
+    pub(super) fn note_freewheeled(&mut self, frames: usize) {
+        self.blocks += 1;
+        self.freewheeled += 1;
+        self.frames += frames as u64;
     }
 
     /// The mean load of all periods.

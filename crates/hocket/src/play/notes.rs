@@ -1,16 +1,24 @@
 //! Who takes notes of every block, in the leader's thread.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use hocket_devices::{BlockObserver, Xrun};
 use hocket_engine::time::Transport;
 use hocket_engine::{BlockTimes, Engine, FlightRecorder};
 use hocket_machine::pin::ThreadId;
+use hocket_plugins::isolate::Group;
 
 use super::incidents::IncidentWriter;
 use super::live::Live;
 use super::meter::Meter;
 use super::takes::Takes;
+use crate::load::streams::DiskBuffer;
+use crate::plugin::isolated;
+
+/// How long blocks of a server that freewheels wait for the disks of takes. After such a wait none does until the server freewheels
+/// again: it waits no longer for its clients, and a disk that has not answered may never do.
+const PATIENCE: Duration = DiskBuffer::PATIENCE;
 
 /// Everything that is told or kept of blocks.
 pub(super) struct Notes {
@@ -20,6 +28,30 @@ pub(super) struct Notes {
     pub(super) takes: Takes,
     pub(super) live: Arc<Live>,
     pub(super) until: Until,
+    pub(super) freewheel: Freewheel,
+}
+
+/// What waits while a server freewheels.
+#[derive(Default)]
+pub(super) struct Freewheel {
+    /// Plug-ins in processes of their own.
+    plugins: Option<Group>,
+    /// Clips that play from the disk.
+    disk: Option<Arc<DiskBuffer>>,
+    /// What is left for takes.
+    patience: Duration,
+}
+
+impl Freewheel {
+    pub(super) fn of(disk: Option<&Arc<DiskBuffer>>) -> Freewheel {
+        Freewheel { plugins: isolated::group(), disk: disk.cloned(), patience: Duration::ZERO }
+    }
+
+    fn set(&mut self, freewheels: bool) {
+        self.plugins.iter().for_each(|plugins| plugins.wait_for_answers(freewheels));
+        self.disk.iter().for_each(|disk| disk.wait_for_the_disk(freewheels));
+        self.patience = if freewheels { PATIENCE } else { Duration::ZERO };
+    }
 }
 
 /// When the observer has had enough.
@@ -84,6 +116,27 @@ impl BlockObserver for Notes {
         self.meter.blocks += 1;
         self.incidents.block(times);
         self.live.note_block(engine, times.frames);
+        self.live.note_threads(engine);
+        !self.until.is_reached(times.frames, engine.transport())
+    }
+
+    fn freewheels(&mut self, freewheels: bool) {
+        self.freewheel.set(freewheels);
+        if freewheels {
+            // The block behind it is no neighbour of the one before.
+            self.recorder.end_run();
+        }
+    }
+
+    fn freewheeled(&mut self, times: &BlockTimes, engine: &Engine) -> bool {
+        let (patience, begun) = (&mut self.freewheel.patience, Instant::now());
+        self.takes.keep_for(engine, times.frames, *patience);
+        *patience = patience.saturating_sub(begun.elapsed());
+        self.meter.note_freewheeled(times.frames);
+        // Nothing went wrong, but blocks are counted.
+        self.incidents.block(times);
+        self.live.note_block(engine, times.frames);
+        self.live.note_freewheeled(times.frames);
         self.live.note_threads(engine);
         !self.until.is_reached(times.frames, engine.transport())
     }

@@ -122,6 +122,10 @@ impl Outcome {
         text += &format!("\n{}\n", self.table());
         let (mean, most) = (100.0 * self.meter.mean_load(), 100.0 * self.meter.most_load);
         text += &format!("load: mean {mean:.1} %, at most {most:.1} %\n");
+        if self.meter.freewheeled > 0 {
+            let blocks = counted(self.meter.freewheeled as usize, "block");
+            text += &format!("freewheel: {blocks} without a deadline\n");
+        }
         self.sound.lines().iter().for_each(|line| text += &format!("{line}\n"));
         if self.device_hz != self.rate_hz {
             text +=
@@ -216,10 +220,11 @@ impl Outcome {
 
     /// The counts of the run, for the last line of its log.
     pub(super) fn counts(&self) -> Value {
-        let Meter { blocks, misses, frames, .. } = &self.meter;
+        let Meter { blocks, freewheeled, misses, frames, .. } = &self.meter;
         json!({
             "seconds": *frames as f64 / f64::from(self.rate_hz),
             "blocks": blocks,
+            "freewheeled": freewheeled,
             "misses": misses.total(),
             "late": misses.late,
             "skipped": misses.skipped,
@@ -298,6 +303,7 @@ impl Outcome {
             "web": self.served.as_ref().map(Served::json),
         });
         all["device_frames"] = self.sound.lengths().into();
+        all["freewheeled"] = self.meter.freewheeled.into();
         all["ports_lost"] = self.sound.lost().into();
         for (key, _, times) in self.rows() {
             all[key] = quantiles(times);

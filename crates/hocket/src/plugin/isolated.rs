@@ -50,6 +50,11 @@ impl Isolated {
         }
     }
 
+    fn group(&self) -> Option<Group> {
+        let wish = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        wish.as_ref().map(|wish| wish.isolation.group.clone())
+    }
+
     fn reports(&self) -> Vec<Report> {
         let wish = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         wish.as_ref().map(|wish| wish.isolation.group.reports()).unwrap_or_default()
@@ -149,6 +154,11 @@ fn kinds_of(session: &Session) -> impl Iterator<Item = String> + '_ {
 fn is_called(kind: &str, name: &str, catalog: &Catalog) -> bool {
     let title = catalog.find(kind).map(|plugin| plugin.title.to_lowercase());
     is_named(kind, name) || title == Some(name.to_lowercase())
+}
+
+/// The plug-ins in processes of their own, for who waits for them. Thread: control.
+pub(crate) fn group() -> Option<Group> {
+    PLUGINS.isolated.group()
 }
 
 /// What happened to isolated plug-ins that play.

@@ -13,6 +13,7 @@ mod pty;
 mod sentry;
 mod clock;
 mod documented;
+mod freewheel;
 mod hosts;
 mod inputs;
 mod latency;

@@ -45,6 +45,8 @@ pub(in crate::jack) struct Events {
     ports_gone: AtomicU64,
     /// The last rate that the server has named; 0: none.
     rate_hz: AtomicU32,
+    /// The server freewheels. jackd says so while no cycle runs, PipeWire some cycles later.
+    freewheels: AtomicBool,
     /// The thread of the last cycle; 0: none yet.
     thread: AtomicI32,
     /// What the process callback called has panicked.
@@ -76,6 +78,10 @@ impl Events {
 
     pub(in crate::jack) fn rate_hz(&self) -> Option<u32> {
         Some(self.rate_hz.load(Relaxed)).filter(|rate_hz| *rate_hz > 0)
+    }
+
+    pub(in crate::jack) fn freewheels(&self) -> bool {
+        self.freewheels.load(Relaxed)
     }
 
     pub(in crate::jack) fn thread(&self) -> Option<ThreadId> {
@@ -248,6 +254,11 @@ extern "C" fn on_sample_rate(rate_hz: u32, argument: Argument) -> c_int {
     0
 }
 
+extern "C" fn on_freewheel(freewheels: c_int, argument: Argument) {
+    // SAFETY: a callback of a client.
+    unsafe { events(argument) }.freewheels.store(freewheels != 0, Relaxed);
+}
+
 extern "C" fn on_port(_: u32, registered: c_int, argument: Argument) {
     if registered == 0 {
         // SAFETY: a callback of a client.
@@ -297,6 +308,9 @@ impl Client {
             (functions.on_port)(handle, on_port, argument);
             (functions.on_info_shutdown)(handle, on_info_shutdown, argument);
             (functions.on_shutdown)(handle, on_shutdown, argument);
+            functions.on_freewheel.into_iter().for_each(|listen| {
+                listen(handle, on_freewheel, argument);
+            });
         }
         let ports = Some(Ports::none(functions));
         let client = Client {

@@ -44,6 +44,7 @@ pub(super) type OnPort = extern "C" fn(u32, c_int, Argument);
 pub(super) type OnInfoShutdown = extern "C" fn(c_int, *const c_char, Argument);
 pub(super) type OnSync = extern "C-unwind" fn(c_int, *mut Position, Argument) -> c_int;
 pub(super) type OnLatency = extern "C" fn(c_int, Argument);
+pub(super) type OnFreewheel = extern "C" fn(c_int, Argument);
 pub(super) type OnMessage = extern "C" fn(*const c_char);
 
 /// The names under which the library is installed. The first one that loads is taken.
@@ -95,6 +96,7 @@ functions! {
         // jack.h: weak, because older libraries lack them.
         ? on_latency: unsafe extern "C" fn(Handle, OnLatency, Argument) -> c_int = "jack_set_latency_callback";
         ? set_port_latency: unsafe extern "C" fn(*mut JackPort, c_int, *mut LatencyRange) = "jack_port_set_latency_range";
+        ? on_freewheel: unsafe extern "C" fn(Handle, OnFreewheel, Argument) -> c_int = "jack_set_freewheel_callback";
         ? recompute_latencies: unsafe extern "C" fn(Handle) -> c_int = "jack_recompute_total_latencies";
     }
 }
