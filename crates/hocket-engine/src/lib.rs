@@ -204,10 +204,10 @@ pub use hocket_trace::{BlockTrace, Misses};
 pub mod session {
     pub use hocket_plan::session::LaneSpec;
     pub use hocket_plan::session::{
-        Automation, Clip, ClipFade, ClipMessage, ClipNote, Destination, EventsOf, Group, GroupId,
-        Input, InputId, LoopPoints, Media, MediaId, MidiFile, NoteClip, NoteSource, Output,
-        OutputAt, Return, ReturnId, Send, SendAt, Session, SongTime, Strip, StripId, TakeFrom,
-        TakeSpec, Tap, Track,
+        Alignment, Automation, Clip, ClipFade, ClipMessage, ClipNote, Destination, EventsOf, Group,
+        GroupId, Input, InputId, LoopPoints, Media, MediaId, MidiFile, NoteClip, NoteSource,
+        Output, OutputAt, Return, ReturnId, Send, SendAt, Session, SongTime, Strip, StripId,
+        TakeFrom, TakeSpec, Tap, Track,
     };
     pub use hocket_plan::{Effect, Key};
 }

@@ -110,9 +110,29 @@ pub struct TakeSpec {
     pub file: PathBuf,
     /// Whether it is recorded at all.
     pub armed: bool,
+    /// Where its frames are put.
+    pub align: Alignment,
+    /// So many frames more are left out at its start, at the engine's rate; negative: fewer. For what converters add and no
+    /// device states.
+    pub offset_frames: i32,
+}
+
+/// Where the frames of a take are put.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Alignment {
+    /// Where they belong in the song: the first frame is the one that sounds with the song's place at the take's start. Those
+    /// that arrive before it are left out.
+    Song,
+    /// As they arrive.
+    Arrival,
 }
 
 impl TakeSpec {
+    /// One that is armed, and aligned as is usual for what it records.
+    pub fn new(from: TakeFrom, file: PathBuf) -> TakeSpec {
+        TakeSpec { from, file, armed: true, align: from.usual_alignment(), offset_frames: 0 }
+    }
+
     /// Whether a file of this name holds notes and messages, and no audio: its ending is `.mid` or `.midi`.
     pub fn holds_events(file: &Path) -> bool {
         let ending = file.extension().and_then(|ending| ending.to_str());
@@ -139,6 +159,14 @@ impl TakeFrom {
             TakeFrom::Strip(strip, _) => Some(strip),
             TakeFrom::Events(EventsOf::Track(index)) => Some(StripId::Track(index)),
             TakeFrom::Input(_) | TakeFrom::Events(EventsOf::Input(_)) => None,
+        }
+    }
+
+    /// How takes of it are aligned unless somebody says otherwise. A strip is recorded with the frames that a render has.
+    pub fn usual_alignment(self) -> Alignment {
+        match self {
+            TakeFrom::Strip(..) => Alignment::Arrival,
+            TakeFrom::Input(_) | TakeFrom::Events(_) => Alignment::Song,
         }
     }
 }

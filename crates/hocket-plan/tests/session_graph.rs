@@ -487,10 +487,9 @@ fn an_input_that_a_take_records_has_a_node_whether_a_track_plays_it_or_not() {
         |name: &str| Input { name: name.into(), channels: 1, events: false, latency_frames: 0 };
     session.inputs = vec![input("mic"), input("room"), input("unused")];
     session.tracks[1].input = Some(InputId(0));
-    let take = |input, armed| TakeSpec {
-        from: TakeFrom::Input(InputId(input)),
-        file: "a.wav".into(),
-        armed,
+    let take = |input, armed| {
+        let new = TakeSpec::new(TakeFrom::Input(InputId(input)), "a.wav".into());
+        TakeSpec { armed, ..new }
     };
     session.takes = vec![take(1, false), take(0, true), take(1, true)];
     let made = graph(&session);
@@ -589,7 +588,7 @@ fn the_events_that_takes_record_have_one_node_for_each_track_and_input() {
     session.tracks[1].notes = vec![notes()];
     session.tracks[1].input = Some(InputId(0));
     session.tracks[2].input = Some(InputId(1));
-    let take = |of| TakeSpec { from: TakeFrom::Events(of), file: "a.mid".into(), armed: true };
+    let take = |of| TakeSpec::new(TakeFrom::Events(of), "a.mid".into());
     let both = [EventsOf::Track(1), EventsOf::Input(InputId(0)), EventsOf::Track(1)];
     session.takes = both.map(take).into();
     let made = graph(&session);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use hocket_plan::session::{
-    EventsOf, Input, InputId, Output, StripId, TakeFrom, TakeSpec, Tap, Track,
+    Alignment, EventsOf, Input, InputId, Output, StripId, TakeFrom, TakeSpec, Tap, Track,
 };
 
 use crate::Span;
@@ -147,6 +147,7 @@ pub(crate) fn takes(
         let file = fields.require_text(&schema::TAKE_FILE);
         let armed = fields.flag(&schema::ARMED, true);
         let tap = tap(&fields, &schema::OUTPUT_TAP);
+        let (align, offset_frames) = (alignment(&fields), offset_frames(&fields));
         let from = match (fields.has(&schema::TAKE_FROM), fields.has(&schema::TAKE_INPUT)) {
             (true, true) => {
                 let cause = "a take records a strip or an input, and this one names both";
@@ -170,10 +171,24 @@ pub(crate) fn takes(
         } else if takes.len() == MOST {
             mistakes.report(span, format!("more than {MOST} takes"), "use fewer takes");
         } else {
-            takes.push(TakeSpec { from, file, armed });
+            let align = align.unwrap_or(from.usual_alignment());
+            takes.push(TakeSpec { from, file, armed, align, offset_frames });
         }
     }
     takes
+}
+
+/// `song` or `none`. `None`: as is usual.
+fn alignment(fields: &Fields<'_>) -> Option<Alignment> {
+    fields.choice(&schema::ALIGN).map(|place| match place {
+        0 => Alignment::Song,
+        _ => Alignment::Arrival,
+    })
+}
+
+fn offset_frames(fields: &Fields<'_>) -> i32 {
+    let offset = fields.whole(&schema::OFFSET_FRAMES).map_or(0, |offset| offset.value);
+    i32::try_from(offset).unwrap_or(0)
 }
 
 /// What a take records into a file of this name: into a MIDI file, events.

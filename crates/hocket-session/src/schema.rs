@@ -477,6 +477,20 @@ pub(crate) const TAKE_FILE: Key = key(
     "The new file, relative to the folder of the session file: audio (.wav, .flac), or the notes of a track or an input (.mid).",
 );
 pub(crate) const ARMED: Key = key("armed", Value::Flag, "true", "Whether it is recorded.");
+pub(crate) const ALIGN: Key = key(
+    "align",
+    Value::Choice(&["song", "none"]),
+    "\"song\" for inputs and notes, else \"none\"",
+    "`song`: moved to where it belongs in the song; `none`: as it arrives.",
+);
+/// More is no converter's.
+const MOST_OFFSET: i64 = 65_536;
+pub(crate) const OFFSET_FRAMES: Key = key(
+    "offset_frames",
+    Value::Whole { min: -MOST_OFFSET, max: MOST_OFFSET },
+    "0",
+    "So many frames more are left out at the start, at the rate at which the session runs; negative: fewer.",
+);
 
 pub(crate) static ROOT: Table = Table {
     header: "the file",
@@ -600,7 +614,7 @@ pub(crate) static OUTPUT_TABLE: Table = Table {
 pub(crate) static TAKE_TABLE: Table = Table {
     header: "[[take]]",
     summary: "A recording that `play` and `render` make.",
-    keys: &[TAKE_FROM, TAKE_INPUT, OUTPUT_TAP, TAKE_FILE, ARMED],
+    keys: &[TAKE_FROM, TAKE_INPUT, OUTPUT_TAP, TAKE_FILE, ARMED, ALIGN, OFFSET_FRAMES],
 };
 pub(crate) static AUTOMATION_TABLE: Table = Table {
     header: "[[track.automation]]",

@@ -5,9 +5,9 @@ use std::fmt::{self, Write};
 use std::path::Path;
 
 use hocket_plan::session::{
-    Automation, Clip, ClipFade, ClipNote, Destination, EffectAt, EventsOf, Input, LaneTarget,
-    LoopPoints, MediaId, MidiFile, NoteClip, NoteSource, Output, OutputAt, Send, SendAt, Session,
-    Strip, StripId, TakeFrom, TakeSpec, Tap,
+    Alignment, Automation, Clip, ClipFade, ClipNote, Destination, EffectAt, EventsOf, Input,
+    LaneTarget, LoopPoints, MediaId, MidiFile, NoteClip, NoteSource, Output, OutputAt, Send,
+    SendAt, Session, Strip, StripId, TakeFrom, TakeSpec, Tap,
 };
 use hocket_plan::{Effect, EffectCatalogue};
 use hocket_time::{CONTROL_GRID_FRAMES, Glide, LanePoint, MeterPoint, Shape, TempoPoint, TimeBase};
@@ -207,7 +207,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn take(&mut self, TakeSpec { from, file, armed }: &TakeSpec) -> Written {
+    fn take(&mut self, take: &TakeSpec) -> Written {
+        let TakeSpec { from, file, armed, align, offset_frames } = take;
         self.header("[[take]]");
         let file = self.path(file)?;
         match from {
@@ -229,6 +230,13 @@ impl Writer<'_> {
         self.text("file", &file);
         if !armed {
             self.value("armed", false);
+        }
+        if *align != from.usual_alignment() {
+            let align = if *align == Alignment::Song { "song" } else { "none" };
+            self.text("align", align);
+        }
+        if *offset_frames != 0 {
+            self.value("offset_frames", offset_frames);
         }
         Ok(())
     }

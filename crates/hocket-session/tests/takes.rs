@@ -5,7 +5,7 @@ mod common;
 use std::path::PathBuf;
 
 use common::{Few, Folder, loaded};
-use hocket_plan::session::{EventsOf, InputId, StripId, TakeFrom, TakeSpec, Tap};
+use hocket_plan::session::{Alignment, EventsOf, InputId, StripId, TakeFrom, TakeSpec, Tap};
 use hocket_session::session_text;
 
 const TRACK: &str = "[[input]]\nname = 'mic'\n[[track]]\nname = 'a'\ninput = 'mic'\n";
@@ -21,7 +21,7 @@ fn takes_are_in_the_model_and_are_written_back() {
         + "[[take]]\nfrom = 'master'\ntap = 'pre'\nfile = 'mix.flac'\narmed = false\n"
         + "[[take]]\ninput = 'mic'\nfile = '/else/where.wav'\n";
     let session = folder.load(&text).unwrap_or_else(|errors| panic!("{errors}")).session;
-    let take = |from, file: PathBuf, armed| TakeSpec { from, file, armed };
+    let take = |from, file: PathBuf, armed| TakeSpec { armed, ..TakeSpec::new(from, file) };
     let expected = [
         take(TakeFrom::Strip(StripId::Track(0), Tap::PostFader), folder.path("takes/a.wav"), true),
         take(TakeFrom::Strip(StripId::Master, Tap::PreFader), folder.path("mix.flac"), false),
@@ -29,6 +29,27 @@ fn takes_are_in_the_model_and_are_written_back() {
     ];
     assert_eq!(session.takes, expected);
     let written = session_text(&session, &Few, &folder.path("")).unwrap();
+    let again = folder.load(&written).unwrap_or_else(|errors| panic!("{errors}\n{written}"));
+    assert_eq!(again.session, session);
+}
+
+#[test]
+fn takes_say_where_their_frames_are_put_and_inputs_follow_the_song_by_themselves() {
+    let folder = Folder::new();
+    let takes = [
+        ("from = 'a'\nfile = 'a.wav'", Alignment::Arrival, 0),
+        ("from = 'a'\nfile = 'b.wav'\nalign = 'song'", Alignment::Song, 0),
+        ("input = 'mic'\nfile = 'c.wav'\noffset_frames = 30", Alignment::Song, 30),
+        ("input = 'mic'\nfile = 'd.wav'\nalign = 'none'", Alignment::Arrival, 0),
+        ("input = 'mic'\nfile = 'e.wav'\nalign = 'song'\noffset_frames = -7", Alignment::Song, -7),
+    ];
+    let text =
+        takes.iter().fold(TRACK.to_owned(), |text, (take, ..)| text + "[[take]]\n" + take + "\n");
+    let session = folder.load(&text).unwrap_or_else(|errors| panic!("{errors}")).session;
+    let read: Vec<_> = session.takes.iter().map(|take| (take.align, take.offset_frames)).collect();
+    assert_eq!(read, takes.map(|(_, align, offset)| (align, offset)));
+    let written = session_text(&session, &Few, &folder.path("")).unwrap();
+    assert_eq!((written.matches("align").count(), written.matches("offset").count()), (2, 2));
     let again = folder.load(&written).unwrap_or_else(|errors| panic!("{errors}\n{written}"));
     assert_eq!(again.session, session);
 }
@@ -94,6 +115,9 @@ fn wrong_takes_are_refused_with_place_and_remedy() {
         "an input has no fader",
         "tap out",
     );
+    check(&with("from = 'a'\nfile = 'a.wav'\nalign = 'left'"), 9, "cannot be 'left'", "\"song\"");
+    let offset = "from = 'a'\nfile = 'a.wav'\noffset_frames = 70000";
+    check(&with(offset), 9, "out of range", "from -65536 to 65536");
     let twice = with("from = 'a'\nfile = 'a.wav'") + "[[take]]\nfrom = 'a'\nfile = './a.wav'\n";
     check(&twice, 11, "an earlier take is recorded to the same file", "another file");
 }

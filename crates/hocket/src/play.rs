@@ -57,7 +57,7 @@ use crate::plugin::{isolated, watched};
 use crate::profile::Known;
 use crate::render::{check_length, wanted_frames};
 use crate::restarts::Restarts;
-use crate::takes::{self, Recording, Takes, Wanted};
+use crate::takes::{self, Recorded, Recording, Takes, Wanted};
 use crate::written::{Parts, wrote};
 use additions::Additions;
 use blame::Blame;
@@ -172,9 +172,13 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     let until = showing.until(args, length);
     // What the user prolongs is recorded, too.
     let takes_end = if matches!(until, Until::Song(_)) { None } else { length };
-    let takes = Takes::begin(&wanted, &engine, takes_end)?;
+    let trip = sound.round_trip(loaded.rate_hz);
+    let recorded = Recorded { start_frame: 0, frames: takes_end, trip };
+    let takes = Takes::begin(&wanted, &engine, &recorded)?;
+    takes.warnings().for_each(warn);
     let begin = |path: &Path| {
-        let facts = facts_of_log(args, &engine, &loaded, &sound);
+        let mut facts = facts_of_log(args, &engine, &loaded, &sound);
+        facts["takes"] = takes.json();
         SessionLog::begin(path, args.force, loaded.rate_hz, facts)
     };
     let session_log = log.map(begin).transpose()?;
@@ -605,6 +609,7 @@ fn play(
         live: Arc::clone(&live),
         until: run.until,
         freewheel: Freewheel::of(loaded.disk.as_ref()),
+        is_enough: false,
     };
     let restarts = Restarts::new(engine.control());
     let caller = if device.name() == "jack" { Caller::Server } else { Caller::Clock };
@@ -648,7 +653,10 @@ fn play(
     });
     let played = played.map_err(device::refused)?;
     let (engine, Notes { meter, takes, .. }) = (played.engine, played.observer);
-    let takes = takes.end();
+    let mut takes = takes.end();
+    if let Some(latency) = run.sound.changed_latency() {
+        takes.iter_mut().for_each(|take| take.note_latency(latency));
+    }
     let silence = DiskSilence::since(&before, loaded.not_ready());
     let disk = loaded.disk.as_ref().map(|buffer| Disk {
         silence,

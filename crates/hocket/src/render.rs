@@ -29,7 +29,7 @@ use crate::lost_events::NoRoom;
 use crate::output::{bar, detail, note, tell, warn};
 use crate::plugin::{isolated, watched};
 use crate::restarts::Restarts;
-use crate::takes::{self, Takes, Wanted};
+use crate::takes::{self, Recorded, Takes, Wanted};
 use crate::written::{Parts, seconds, wrote};
 use held::Held;
 use normalize::Complete;
@@ -117,7 +117,8 @@ fn render(args: &RenderArgs, prepared: Prepared, stop: &AtomicBool) -> Result<bo
     let numbered = (0..).zip(&paths).map(|(number, path)| wanted_files.create(number, path));
     let files = numbered.collect::<Result<Vec<Output>, WriteError>>();
     let files = files.map_err(Failure::not_possible)?;
-    let takes = Takes::begin(&wanted, &engine, Some(region.frames()))?;
+    let recorded = Recorded { start_frame: region.from, frames: Some(region.frames()), trip: None };
+    let takes = Takes::begin(&wanted, &engine, &recorded)?;
     // What isolation delays, the files do not: they are those of the same render without.
     let added = isolated::added_frames(&loaded.session, &effects(), rate_hz);
     let rendered = Region { from: region.from + added, to: region.to + added };
@@ -348,10 +349,16 @@ fn write(
         Ok::<bool, Infallible>(goes_on)
     });
     let in_blocks = begun.elapsed().saturating_sub(between);
+    let Ok(done) = done;
+    // Takes that are moved to where they belong have their end behind the file's.
+    let behind = if done == region.to { takes.to_pass() } else { 0 };
+    let Ok(_) = offline::render_blocks(engine, behind, |engine, length| {
+        takes.keep(engine, length);
+        Ok::<bool, Infallible>(!stop.load(Relaxed))
+    });
     drop(entered);
     bar.finish_and_clear();
     parts.end("rendering");
-    let Ok(done) = done;
     if done < region.to && !writing.has_failed() {
         return Ok(Rendered { finished: None, in_blocks, protection });
     }

@@ -1,17 +1,18 @@
 //! Takes: what strips put out and inputs bring while a session plays or is rendered, recorded as it sounds.
 
+mod alignment;
+mod ended;
 mod numbers;
 mod running;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use hocket_disk::{Missing, Recorder, RecorderSettings, TakeReport, TakeWatch};
+use hocket_disk::{Recorder, RecorderSettings, TakeWatch};
 use hocket_engine::{Engine, NodeKind, Prepared};
-use hocket_lab::numbers::counted;
 use hocket_media::{FileFormat, FlacEncoder, WavFormat, WavLayout};
 use hocket_plan::session::{
-    EventsOf, InputId, Session, SongTime, StripId, TakeFrom, TakeSpec, Tap,
+    Alignment, EventsOf, InputId, Session, SongTime, StripId, TakeFrom, TakeSpec, Tap,
 };
 use hocket_plan::{Fusing, Graph, NodeId, Ports};
 use serde_json::{Value, json};
@@ -20,6 +21,9 @@ use crate::cli::NamedFile;
 use crate::failure::Failure;
 use crate::files::{Files, Kind};
 use crate::output::note;
+use alignment::Aligned;
+pub(crate) use alignment::RoundTrip;
+pub(crate) use ended::Ended;
 use running::{Block, Running};
 
 /// How long the end of a command waits for the disk, and for all its takes together. The units in `packaging/` give it that time.
@@ -28,10 +32,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) const MASTER: &str = "master";
 /// So many names are listed where one is unknown.
 const NAMES_LISTED: usize = 20;
-/// So many places at which frames are missing are in a line for people.
-const PLACES_TOLD: usize = 3;
-/// And so many in JSON. The manifest has more.
-const PLACES_IN_JSON: usize = 100;
 
 /// A take that is asked for, by the command line or by the session.
 #[derive(Debug, Clone)]
@@ -46,8 +46,15 @@ pub(crate) struct Wanted {
     file: PathBuf,
     /// Who asks for it, for messages: `--take master=mix.wav`.
     asked: String,
+    /// Where its frames are put, and how many more are left out at its start.
+    align: Alignment,
+    offset_frames: i32,
+    /// The input that alone brings it, and does not state how late it is.
+    input: Option<InputId>,
     /// A device brings it, so that it may never arrive.
     is_live: bool,
+    /// A device brings what is in it, so that somebody plays it to what they hear.
+    is_played_along: bool,
 }
 
 /// The takes of the command line, and those of the session that are armed. A take of events that the command line asks for
@@ -65,12 +72,12 @@ pub(crate) fn wanted(args: &[NamedFile], session: &mut Session) -> Result<Vec<Wa
             true => (events_of(strip, session).ok_or_else(|| no_events(&asked, &name))?, 0),
             false => (TakeFrom::Strip(strip, Tap::PostFader), Ports::STEREO.main),
         };
+        let spec = TakeSpec::new(from, file);
         if matches!(from, TakeFrom::Events(_)) {
             // Recorded as a take of the command line.
-            session.takes.push(TakeSpec { from, file: file.clone(), armed: false });
+            session.takes.push(TakeSpec { armed: false, ..spec.clone() });
         }
-        let (time, is_live) = (session.time.clone(), false);
-        all.push(Wanted { name, from, channels, time, file, asked, is_live });
+        all.push(Wanted::new((name, asked), channels, &spec, session));
     }
     for take in session.takes.iter().filter(|take| take.armed) {
         let (name, channels) = match take.from {
@@ -82,12 +89,29 @@ pub(crate) fn wanted(args: &[NamedFile], session: &mut Session) -> Result<Vec<Wa
             TakeFrom::Events(EventsOf::Track(track)) => (&session.tracks[track].strip.name, 0),
             TakeFrom::Events(EventsOf::Input(input)) => (&session.inputs[input.0].name, 0),
         };
-        let (name, from) = (name.clone(), take.from);
-        let (file, asked) = (take.file.clone(), format!("the session's [[take]] of {name}"));
-        let (time, is_live) = (session.time.clone(), false);
-        all.push(Wanted { name, from, channels, time, file, asked, is_live });
+        let named = (name.clone(), format!("the session's [[take]] of {name}"));
+        all.push(Wanted::new(named, channels, take, session));
     }
     Ok(all)
+}
+
+/// The input that alone brings what a take records. One that states its latency says itself how late it is: nobody plays it to
+/// what they hear.
+fn sole_input(from: TakeFrom, session: &Session) -> Option<InputId> {
+    let input = match from {
+        TakeFrom::Input(input) | TakeFrom::Events(EventsOf::Input(input)) => Some(input),
+        TakeFrom::Strip(StripId::Track(index), _) => {
+            let track = &session.tracks[index];
+            let plays = !track.clips.is_empty() || !track.notes.is_empty() || track.from.is_some();
+            track.input.filter(|_| !plays)
+        }
+        TakeFrom::Events(EventsOf::Track(index)) => {
+            let track = &session.tracks[index];
+            track.input.filter(|_| track.notes.is_empty())
+        }
+        TakeFrom::Strip(..) => None,
+    };
+    input.filter(|input| session.inputs[input.0].latency_frames == 0)
 }
 
 /// The notes and messages of a track. `None`: the strip has none.
@@ -251,20 +275,48 @@ fn samples(format: FileFormat) -> WavFormat {
     }
 }
 
-/// Says which inputs a device brings: what it skips is missing in their takes.
+/// Says which inputs a device brings: what it skips is missing in their takes, and somebody plays them to what they hear.
 pub(crate) fn expect_live(takes: &mut [Wanted], is_live: impl Fn(InputId) -> bool) {
     for take in takes {
         take.is_live = match take.from {
             TakeFrom::Input(input) | TakeFrom::Events(EventsOf::Input(input)) => is_live(input),
             TakeFrom::Strip(..) | TakeFrom::Events(EventsOf::Track(_)) => false,
         };
+        take.is_played_along = take.input.is_some_and(&is_live);
     }
 }
 
 impl Wanted {
+    /// `named`: what is recorded, in the session's words, and who asks for it.
+    fn new(
+        (name, asked): (String, String),
+        channels: u16,
+        spec: &TakeSpec,
+        session: &Session,
+    ) -> Wanted {
+        let TakeSpec { from, ref file, align, offset_frames, .. } = *spec;
+        Wanted {
+            name,
+            from,
+            channels,
+            time: session.time.clone(),
+            file: file.clone(),
+            asked,
+            align,
+            offset_frames,
+            input: sole_input(from, session),
+            is_live: false,
+            is_played_along: false,
+        }
+    }
+
     /// What is recorded.
     pub(crate) fn from(&self) -> TakeFrom {
         self.from
+    }
+
+    fn is_notes(&self) -> bool {
+        matches!(self.from, TakeFrom::Events(_))
     }
 }
 
@@ -313,10 +365,23 @@ pub(crate) struct Takes {
     /// Dropped after the takes have ended.
     recorder: Option<Recorder>,
     running: Vec<Running>,
-    /// Frames that come before the first one that is recorded.
+    /// Frames before the first one that anybody wants.
     before: u64,
-    /// Frames that are still to record; `None`: no end.
-    left: Option<u64>,
+    /// Frames that have passed since.
+    passed: u64,
+    /// How many are the song's, once that is known.
+    song_frames: Option<u64>,
+}
+
+/// What part of the song is recorded, and how late it is heard and comes in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Recorded {
+    /// Where the song is at the first frame.
+    pub(crate) start_frame: u64,
+    /// `None`: as long as it plays.
+    pub(crate) frames: Option<u64>,
+    /// `None`: nothing sounds.
+    pub(crate) trip: Option<RoundTrip>,
 }
 
 /// A take that is being recorded, for those who look from beside it.
@@ -329,29 +394,35 @@ pub(crate) struct Recording {
 }
 
 impl Takes {
-    /// Creates the files. `outputs`: how many outputs of the engine are the device's; `frames`: the length of the
-    /// session, if it has one.
+    /// Creates the files. What is wanted are the engine's last outputs.
     ///
     /// # Errors
     /// A file cannot be created: exit code 3. Takes that had begun stay, and are empty.
     pub(crate) fn begin(
         wanted: &[Wanted],
         engine: &Engine,
-        frames: Option<u64>,
+        recorded: &Recorded,
     ) -> Result<Takes, Failure> {
-        let (mut running, rate_hz) = (Vec::new(), engine.settings().rate_hz);
+        let (mut running, song_frames) = (Vec::new(), recorded.frames);
         if wanted.is_empty() {
-            return Ok(Takes { recorder: None, running, before: 0, left: frames });
+            return Ok(Takes { recorder: None, running, before: 0, passed: 0, song_frames });
         }
         let recorder = Recorder::start(RecorderSettings::default());
         let latencies = engine.output_latencies();
         // They are the last outputs.
         let first = latencies.len().saturating_sub(wanted.len());
         for (output, take_of) in (first..).zip(wanted) {
-            let latency_frames = latencies.get(output).copied().unwrap_or(0).into();
-            running.push(Running::begin(&recorder, take_of, output, (rate_hz, latency_frames))?);
+            let late = latencies.get(output).copied().unwrap_or(0).into();
+            let aligned = Aligned::new(take_of, late, recorded.trip.as_ref());
+            let rate_hz = engine.settings().rate_hz;
+            running.push(Running::begin(
+                &recorder,
+                take_of,
+                (output, rate_hz),
+                (aligned, recorded),
+            )?);
         }
-        Ok(Takes { recorder: Some(recorder), running, before: 0, left: frames })
+        Ok(Takes { recorder: Some(recorder), running, before: 0, passed: 0, song_frames })
     }
 
     /// All of them, for those who look while they are recorded.
@@ -363,9 +434,33 @@ impl Takes {
         self.running.iter().map(recording).collect()
     }
 
+    /// A line for each take that nobody can put where it belongs.
+    pub(crate) fn warnings(&self) -> impl Iterator<Item = String> {
+        self.running.iter().filter_map(|Running { take_of, aligned, .. }| {
+            let why = aligned.unknown()?;
+            Some(format!(
+                "take {}: its latency is unknown, because {why}; no frames are left out for it",
+                take_of.name
+            ))
+        })
+    }
+
+    /// How they are put where they belong, for programs.
+    pub(crate) fn json(&self) -> Value {
+        let one = |Running { take_of, aligned, .. }: &Running| {
+            json!({
+                "bus": take_of.name,
+                "file": take_of.file.display().to_string(),
+                "aligned": aligned.json(),
+            })
+        };
+        self.running.iter().map(one).collect()
+    }
+
     /// The same, but records nothing of the first `frames` frames.
-    pub(crate) fn starting_at(self, frames: u64) -> Takes {
-        Takes { before: frames, ..self }
+    pub(crate) fn starting_at(mut self, frames: u64) -> Takes {
+        self.before = frames;
+        self
     }
 
     /// Takes the block that the engine has just processed.
@@ -394,39 +489,54 @@ impl Takes {
     ///
     /// Thread: leader, between blocks. No allocation, lock or system call.
     pub(crate) fn miss(&mut self, frames: u64) {
-        if self.before == 0 && self.left != Some(0) {
+        if self.before == 0 {
             self.running.iter_mut().for_each(|running| running.miss(frames));
         }
     }
 
+    /// The song has ended with the last block. Takes go on until they have [`Takes::to_pass`] frames more.
+    ///
+    /// Thread: leader, between blocks. No allocation, lock or system call.
+    pub(crate) fn end_song(&mut self) {
+        let frames = *self.song_frames.get_or_insert(self.passed);
+        self.running.iter_mut().for_each(|running| running.end_song(frames));
+    }
+
+    /// So many frames have to pass until all have the end of the song, too, where that is known.
+    pub(crate) fn to_pass(&self) -> u64 {
+        self.running.iter().map(|running| running.span.to_pass()).max().unwrap_or(0)
+    }
+
     fn each(&mut self, engine: &Engine, frames: usize, patience: Duration) {
-        let skipped = self.before.min(frames as u64) as usize;
-        self.before -= skipped as u64;
-        let kept = self.left.map_or(frames - skipped, |left| (frames - skipped).min(left as usize));
-        self.left = self.left.map(|left| left - kept as u64);
-        if kept == 0 {
-            return;
+        let from = self.before.min(frames as u64) as usize;
+        self.before -= from as u64;
+        self.passed += (frames - from) as u64;
+        for running in &mut self.running {
+            let next = running.span.next(frames - from);
+            if !next.is_empty() {
+                let frames = from + next.start..from + next.end;
+                running.note(&Block { engine, frames, patience });
+            }
         }
-        let block = Block { engine, frames: skipped..skipped + kept, patience };
-        self.running.iter_mut().for_each(|running| running.note(&block));
     }
 
     /// Ends the takes, and waits until they are on the disk.
     ///
     /// Thread: control.
     pub(crate) fn end(self) -> Vec<Ended> {
-        let Takes { recorder, running, .. } = self;
+        let Takes { recorder, running, passed, song_frames, .. } = self;
+        let song_frames = song_frames.map_or(passed, |frames| frames.min(passed));
         let mut ending = Vec::new();
-        for Running { take_of, input, take, .. } in running {
+        for Running { take_of, aligned, span, input, take, .. } in running {
             // The end of the input is the end of the take.
             drop(input);
-            ending.push((take_of, take));
+            let all = song_frames + aligned.more_frames();
+            ending.push((take_of, (aligned, all.saturating_sub(span.kept)), take));
         }
-        let ended = in_turn(ending, PATIENCE, |(take_of, take), left| {
-            let report = take.finish(left).ok();
-            Ended { take_of, report }
+        let ended = in_turn(ending, PATIENCE, |(take_of, aligned, take), left| {
+            Ended::new(take_of, aligned, take.finish(left).ok())
         });
-        if ended.iter().any(|take| take.report.is_none()) {
+        if ended.iter().any(|take| !take.has_report()) {
             // Its end would wait for a disk that does not answer.
             std::mem::forget(recorder);
         }
@@ -442,121 +552,32 @@ fn in_turn<T, R>(all: Vec<T>, time: Duration, mut each: impl FnMut(T, Duration) 
     all.into_iter().map(one).collect()
 }
 
-/// A take that has ended.
-pub(crate) struct Ended {
-    take_of: Wanted,
-    /// `None`: the disk does not answer.
-    report: Option<TakeReport>,
-}
-
-impl Ended {
-    /// Whether the file has every frame as it was played.
-    pub(crate) fn is_whole(&self) -> bool {
-        self.report.as_ref().is_some_and(|report| {
-            let lost = report.events.map_or(0, |events| events.lost);
-            report.error.is_none()
-                && report.silent_frames == 0
-                && report.missing_frames == 0
-                && report.not_finite == 0
-                && lost == 0
-        })
-    }
-
-    /// For people.
-    pub(crate) fn line(&self) -> String {
-        let Wanted { name, file, .. } = &self.take_of;
-        let begin = format!("take {name}: {}: ", file.display());
-        let Some(report) = &self.report else {
-            return begin
-                + &format!(
-                    "the disk has not answered for {} s; when it does, complete the file with `hocket recover`",
-                    PATIENCE.as_secs()
-                );
-        };
-        // A number of frames is one to copy.
-        let frames = if report.frames == 1 { "frame" } else { "frames" };
-        let mut line = begin + &format!("{} {frames}", report.frames);
-        if let Some(events) = report.events {
-            line += &format!(", {}", counted(events.written as usize, "message"));
-            if events.left_out > 0 {
-                let left_out = counted(events.left_out as usize, "event");
-                line += &format!(", {left_out} left out, which MIDI files cannot hold");
-            }
-            if events.lost > 0 {
-                let lost = counted(events.lost as usize, "event");
-                line += &format!(", {lost} lost because the disk was too slow");
-            }
-        }
-        if report.silent_frames > 0 {
-            let first = report.silences.first().map_or(0, |silence| silence.at_frame);
-            line += &format!(
-                ", {} of them silent, the first at frame {first}, because the disk was too slow",
-                report.silent_frames
-            );
-        }
-        if report.missing_frames > 0 {
-            line += &format!(", and {}", missing_text(report));
-        }
-        if report.clipped > 0 {
-            let clipped = counted(report.clipped as usize, "sample");
-            line += &format!(", {clipped} clipped at full scale");
-        }
-        if report.not_finite > 0 {
-            let silent = counted(report.not_finite as usize, "sample");
-            line += &format!(", {silent} silent, not finite before");
-        }
-        if let Some(error) = &report.error {
-            line += &format!("; it ended early: {error}");
-        }
-        line
-    }
-
-    /// For programs.
-    pub(crate) fn json(&self) -> Value {
-        let report = self.report.as_ref();
-        json!({
-            "bus": self.take_of.name,
-            "file": self.take_of.file.display().to_string(),
-            "whole": self.is_whole(),
-            "frames": report.map(|report| report.frames),
-            "silent_frames": report.map(|report| report.silent_frames),
-            "missing_frames": report.map(|report| report.missing_frames),
-            "missing_places": report.map(|report| report.missing_places),
-            "missing": report.map(|report| missing_json(&report.missing)),
-            "clipped": report.map(|report| report.clipped),
-            "not_finite": report.map(|report| report.not_finite),
-            "events": report.and_then(|report| report.events).map(|events| json!({
-                "written": events.written,
-                "left_out": events.left_out,
-                "lost": events.lost,
-            })),
-            "error": report.and_then(|report| report.error.as_ref()).map(ToString::to_string),
-        })
-    }
-}
-
-/// `96000 frames of the input never arrived, because periods were skipped: before the take's frames 480, 9600 and 2 more places`.
-fn missing_text(report: &TakeReport) -> String {
-    let first: Vec<String> =
-        report.missing.iter().take(PLACES_TOLD).map(|place| place.at_frame.to_string()).collect();
-    let more = report.missing_places.saturating_sub(first.len() as u64);
-    let more = if more > 0 { format!(" and {more} more places") } else { String::new() };
-    format!(
-        "{} frames of the input never arrived, because periods were skipped: before the take's frames {}{more}",
-        report.missing_frames,
-        first.join(", ")
-    )
-}
-
-fn missing_json(places: &[Missing]) -> Value {
-    let place =
-        |Missing { at_frame, frames }: &Missing| json!({ "at_frame": at_frame, "frames": frames });
-    places.iter().take(PLACES_IN_JSON).map(place).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Wanted {
+        /// A take of this, of nowhere.
+        pub(super) fn of_nothing(from: TakeFrom) -> Wanted {
+            let named = ("it".into(), "it".into());
+            let mut session = Session::default();
+            session.inputs.push(hocket_plan::session::Input {
+                name: "mic".into(),
+                channels: 1,
+                events: true,
+                latency_frames: 0,
+            });
+            session.tracks.push(hocket_plan::session::Track {
+                strip: hocket_plan::session::Strip::new("one"),
+                output: hocket_plan::session::Destination::Master,
+                clips: Vec::new(),
+                input: Some(InputId(0)),
+                from: None,
+                notes: Vec::new(),
+            });
+            Wanted::new(named, 2, &TakeSpec::new(from, "it.wav".into()), &session)
+        }
+    }
 
     /// However slow the machine is: what one waits for is not given to the next one.
     #[test]

@@ -89,9 +89,13 @@ impl Manifest {
 
 fn head(settings: &TakeSettings) -> String {
     let name = settings.path.file_name().unwrap_or_default().to_string_lossy();
+    let dropped = match settings.dropped_frames {
+        0 => String::new(),
+        frames => format!("dropped_frames = {frames}\n"),
+    };
     format!(
         "# What the recording beside this file is. Without [end] it was interrupted.\n\
-         file = {}\nformat = \"{}\"\nsample_rate_hz = {}\nchannels = {}\nstart_frame = {}\nlatency_frames = {}\n",
+         file = {}\nformat = \"{}\"\nsample_rate_hz = {}\nchannels = {}\nstart_frame = {}\nlatency_frames = {}\n{dropped}",
         quoted(&name),
         settings.format.name(),
         settings.sample_rate_hz,

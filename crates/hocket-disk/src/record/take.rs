@@ -56,6 +56,8 @@ pub struct TakeSettings {
     pub start_frame: u64,
     /// How many frames later than they sounded the frames arrive. For the manifest.
     pub latency_frames: u64,
+    /// So many frames were left out before the first one, so that it is where it belongs. For the manifest.
+    pub dropped_frames: u64,
     /// How many frames find room while the disk does not answer.
     pub ring_frames: usize,
 }
@@ -71,6 +73,7 @@ impl TakeSettings {
             channels,
             start_frame: 0,
             latency_frames: 0,
+            dropped_frames: 0,
             ring_frames: 15 * sample_rate_hz as usize,
         }
     }

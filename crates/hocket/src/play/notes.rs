@@ -28,6 +28,8 @@ pub(super) struct Notes {
     pub(super) takes: Takes,
     pub(super) live: Arc<Live>,
     pub(super) until: Until,
+    /// It is enough, but for what takes wait for.
+    pub(super) is_enough: bool,
     pub(super) freewheel: Freewheel,
 }
 
@@ -100,6 +102,18 @@ impl Watch {
     }
 }
 
+impl Notes {
+    /// Whether another block is wanted.
+    fn goes_on(&mut self, frames: usize, engine: &Engine) -> bool {
+        if !self.is_enough && self.until.is_reached(frames, engine.transport()) {
+            self.is_enough = true;
+            self.takes.end_song();
+        }
+        // What is played to the end of the song comes in behind it.
+        !self.is_enough || self.takes.to_pass() > 0
+    }
+}
+
 impl BlockObserver for Notes {
     fn led_by(&mut self, leader: ThreadId) {
         self.live.led_by(leader);
@@ -117,7 +131,7 @@ impl BlockObserver for Notes {
         self.incidents.block(times);
         self.live.note_block(engine, times.frames);
         self.live.note_threads(engine);
-        !self.until.is_reached(times.frames, engine.transport())
+        self.goes_on(times.frames, engine)
     }
 
     fn freewheels(&mut self, freewheels: bool) {
@@ -138,7 +152,7 @@ impl BlockObserver for Notes {
         self.live.note_block(engine, times.frames);
         self.live.note_freewheeled(times.frames);
         self.live.note_threads(engine);
-        !self.until.is_reached(times.frames, engine.transport())
+        self.goes_on(times.frames, engine)
     }
 
     fn period(&mut self, times: &BlockTimes) {

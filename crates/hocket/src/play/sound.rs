@@ -7,6 +7,8 @@ use hocket_devices::{Change, Latency, LatencyRange, Ready};
 use hocket_engine::Engine;
 use serde_json::{Value, json};
 
+use crate::takes::RoundTrip;
+
 /// So many block lengths are listed.
 const LENGTHS: usize = 16;
 
@@ -30,6 +32,8 @@ struct Now {
     lengths: Vec<u32>,
     /// There were others.
     more_lengths: bool,
+    /// The latency is another one than at the start, or was for a time.
+    has_changed: bool,
     /// Own ports whose connections went with the ports of others.
     lost: Vec<String>,
 }
@@ -53,6 +57,18 @@ impl Sound {
 
     fn now(&self) -> MutexGuard<'_, Now> {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How late what somebody plays to the song comes in, at the engine's rate. `None`: there is no sound.
+    pub(super) fn round_trip(&self, rate_hz: u32) -> Option<RoundTrip> {
+        let latency = self.now().latency?;
+        Some(RoundTrip::new(&latency, self.session_frames, rate_hz))
+    }
+
+    /// The latency now, if it has changed since the start.
+    pub(super) fn changed_latency(&self) -> Option<Latency> {
+        let now = self.now();
+        now.latency.filter(|_| now.has_changed)
     }
 
     /// For people; none where there is no sound.
@@ -157,13 +173,21 @@ impl Sound {
                 News { line: Some(line), logged }
             }
             Change::Latency(latency) => {
-                now.latency = Some(latency);
+                let before = now.latency.replace(latency);
+                now.has_changed |= before.is_none_or(|before| is_another_way(&before, &latency));
                 drop(now);
                 let logged = self.latency_json(&latency);
                 News { line: None, logged: json!({ "event": "latency", "latency": logged }) }
             }
         }
     }
+}
+
+/// Whether what somebody plays to the song comes in earlier or later than before.
+fn is_another_way(before: &Latency, now: &Latency) -> bool {
+    let ways = |latency: &Latency| (latency.out_frames, latency.in_frames, latency.rate_hz);
+    let effects = before.session_frames.zip(now.session_frames);
+    ways(before) != ways(now) || effects.is_some_and(|(before, now)| before != now)
 }
 
 #[cfg(test)]
@@ -185,7 +209,9 @@ mod tests {
         assert_eq!((sound.lengths_text(), sound.lengths()), ("64, 256".into(), vec![64, 256]));
         let (out_frames, in_frames) = (Some(512), Some(256));
         let latency = Latency { out_frames, in_frames, rate_hz: 48_000, ..Latency::default() };
+        assert_eq!(sound.changed_latency(), None);
         sound.clone().note(Change::Latency(latency));
+        assert_eq!(sound.changed_latency(), Some(latency));
         assert_eq!(sound.lines(), ["latency: out 10.7 ms (512 frames), in 5.3 ms (256 frames)"]);
         assert_eq!(sound.json()["out_frames"], 512);
         assert_eq!(sound.json()["port_frames"], Value::Null);

@@ -10,9 +10,9 @@ use hocket_disk::{
 use hocket_engine::Engine;
 use hocket_media::{FileFormat, WavFormat};
 use hocket_plan::Ports;
-use hocket_plan::session::TakeFrom;
 
-use super::Wanted;
+use super::alignment::{Aligned, Span};
+use super::{Recorded, Wanted};
 use crate::failure::Failure;
 
 /// What a block brings to takes.
@@ -26,6 +26,8 @@ pub(super) struct Block<'a> {
 
 pub(super) struct Running {
     pub(super) take_of: Wanted,
+    pub(super) aligned: Aligned,
+    pub(super) span: Span,
     /// Of the engine's outputs.
     output: usize,
     pub(super) input: Input,
@@ -39,32 +41,44 @@ pub(super) enum Input {
 }
 
 impl Running {
-    /// Creates the file. Format: the engine's rate, and how late the output is, in frames.
+    /// Creates the file. `output`: that of the engine, and its rate.
     pub(super) fn begin(
         recorder: &Recorder,
         take_of: &Wanted,
-        output: usize,
-        (rate_hz, latency_frames): (u32, u64),
+        (output, rate_hz): (usize, u32),
+        (aligned, recorded): (Aligned, &Recorded),
     ) -> Result<Running, Failure> {
         let Wanted { file, name, time, .. } = take_of;
-        let begun = if let TakeFrom::Events(_) = take_of.from {
+        let begun = if take_of.is_notes() {
             let (tempos, meters) = (time.tempos.clone(), time.meters.clone());
             let settings = EventTakeSettings::new(file, name, rate_hz);
+            let latency_frames = aligned.frames;
             let settings = EventTakeSettings { tempos, meters, latency_frames, ..settings };
             recorder.begin_events(&settings).map(|(input, take)| (Input::Events(input), take))
         } else {
-            let settings = TakeSettings::new(file, rate_hz, usize::from(take_of.channels));
-            let settings = TakeSettings { format: format_of(file), latency_frames, ..settings };
+            let settings = TakeSettings {
+                format: format_of(file),
+                start_frame: recorded.start_frame,
+                latency_frames: aligned.late_frames,
+                dropped_frames: aligned.frames,
+                ..TakeSettings::new(file, rate_hz, usize::from(take_of.channels))
+            };
             recorder.begin(&settings).map(|(input, take)| (Input::Audio(input), take))
         };
         let (input, take) = begun.map_err(Failure::not_possible)?;
-        Ok(Running { take_of: take_of.clone(), output, input, take })
+        let (take_of, span) = (take_of.clone(), aligned.span(recorded.frames));
+        Ok(Running { take_of, aligned, span, output, input, take })
+    }
+
+    /// The song has ended, and had so many frames.
+    pub(super) fn end_song(&mut self, frames: u64) {
+        self.span.end_at(frames + self.aligned.more_frames());
     }
 
     /// So many frames never came from the device. Thread: leader, between blocks.
     pub(super) fn miss(&mut self, frames: u64) {
         match &mut self.input {
-            _ if !self.take_of.is_live => {}
+            _ if !self.take_of.is_live || !self.span.is_open() => {}
             Input::Audio(input) => input.miss(frames),
             Input::Events(input) => input.miss(frames),
         }

@@ -163,6 +163,75 @@ fn runs_with_numbered_takes_begin_again_and_replace_nothing() {
     check_refused(&play[..4], 2, &["mix.wav exists", "--number-takes"]);
 }
 
+/// The limiter delays by 96 frames at 48 kHz. A take that is to be in the song's time leaves them out, and has as many frames all
+/// the same: the song goes on for it.
+#[test]
+fn a_take_of_a_strip_is_late_as_a_render_is_and_in_time_where_the_session_asks_for_it() {
+    let takes = "[[track.effect]]\nkind = \"limiter\"\n[[take]]\nfrom = \"one\"\nfile = \"late.wav\"\n\
+                 [[take]]\nfrom = \"one\"\nfile = \"song.wav\"\nalign = \"song\"\n\
+                 [[take]]\nfrom = \"master\"\nfile = \"later.wav\"\nalign = \"song\"\noffset_frames = 4\n";
+    let (folder, file) = session(&format!("{CLIP}{takes}").replace("44100", "48000"));
+    let at = |name: &str| folder.path().join(name);
+    let frames = (0.3 * 48_000.0) as usize;
+    for command in ["render", "play"] {
+        let out = at("out.wav");
+        let told = match command {
+            "render" => render(&file, &out, &[]),
+            _ => {
+                let ran = run(&["play", &file]);
+                assert_eq!(ran.code, Some(0), "{}", ran.err);
+                ran.err + &ran.out
+            }
+        };
+        let [late, song, later] = ["late.wav", "song.wav", "later.wav"].map(|name| bits(&at(name)));
+        assert!(late == bits(&out), "{command}");
+        for (channel, late) in late.iter().enumerate() {
+            assert_eq!([song[channel].len(), later[channel].len()], [frames; 2], "{command}");
+            assert!(song[channel][..frames - 96] == late[96..], "{command}");
+            assert!(later[channel][..frames - 100] == late[100..], "{command}");
+            let is_sound = |sample: &u32| *sample != 0;
+            assert!(
+                song[channel][frames - 96..].iter().any(is_sound),
+                "{command}: the song goes on"
+            );
+        }
+        let words = "song.wav: 14400 frames, 96 frames left out at its start to be in time with the song (effects 96)";
+        assert!(told.contains(words), "{told}");
+        assert!(told.contains("(effects 96, offset 4)"), "{told}");
+        let notes = |name: &str| -> toml::Table {
+            std::fs::read_to_string(at(&format!("{name}.take.toml"))).unwrap().parse().unwrap()
+        };
+        let (late, song) = (notes("late.wav"), notes("song.wav"));
+        assert_eq!(late["latency_frames"].as_integer(), Some(96));
+        assert!(!late.contains_key("dropped_frames"));
+        assert_eq!(song["latency_frames"].as_integer(), Some(0));
+        assert_eq!(song["dropped_frames"].as_integer(), Some(96));
+        for name in ["late", "song", "later"] {
+            std::fs::remove_file(at(&format!("{name}.wav"))).unwrap();
+            std::fs::remove_file(at(&format!("{name}.wav.take.toml"))).unwrap();
+        }
+    }
+}
+
+#[test]
+fn what_no_device_brings_has_no_latency() {
+    let takes = "[[take]]\ninput = \"mic\"\nfile = \"mic.wav\"\n";
+    let (folder, file) = session(&format!("{SESSION}{takes}"));
+    let log = folder.path().join("log.jsonl");
+    let ran = run(&["play", &file, "--json", "--log", log.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let told: Value = serde_json::from_str(&ran.out).unwrap();
+    let aligned = &told["takes"][0]["aligned"];
+    assert_eq!((&aligned["to"], &aligned["frames"]), (&json!("song"), &json!(0)), "{told:#}");
+    assert_eq!((&aligned["out_frames"], &aligned["short_frames"]), (&Value::Null, &json!(0)));
+    let log = std::fs::read_to_string(log).unwrap();
+    let start: Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
+    assert_eq!(
+        (&start["takes"][0]["bus"], &start["takes"][0]["aligned"]["frames"]),
+        (&json!("mic"), &json!(0))
+    );
+}
+
 #[test]
 fn an_input_that_no_track_plays_is_recorded_and_shifts_no_other_take() {
     let takes = "[[input]]\nname = \"room\"\nchannels = 1\n[[take]]\ninput = \"room\"\nfile = \"room.wav\"\n\

@@ -301,6 +301,9 @@ fn the_schema_refuses_damaged_sessions_as_the_reader_does() {
         notes("[[0, 1, 60], [0.5, 1e3, 127, 0]]"),
         effect("kind = \"synth\"\nwave = 1\nevents = \"one\""),
         format!("{track}[[take]]\nfrom = \"one\"\ntap = \"pre\"\nfile = \"a.wav\"\n"),
+        format!(
+            "{track}[[take]]\nfrom = \"one\"\nfile = \"a.wav\"\nalign = \"song\"\noffset_frames = -9\n"
+        ),
     ] {
         let (_folder, file) = session(&right);
         assert_eq!(run(&["check", &file]).code, Some(0), "{}\n{right}", run(&["check", &file]).err);
@@ -343,6 +346,8 @@ fn the_schema_refuses_damaged_sessions_as_the_reader_does() {
         effect("kind = \"freeverb\"\nevents = \"one\""),
         format!("{track}[[take]]\nfrom = \"one\"\n"),
         format!("{track}[[take]]\nfrom = \"one\"\nfile = \"a.wav\"\narmed = 1\n"),
+        format!("{track}[[take]]\nfrom = \"one\"\nfile = \"a.wav\"\nalign = \"left\"\n"),
+        format!("{track}[[take]]\nfrom = \"one\"\nfile = \"a.wav\"\noffset_frames = 65537\n"),
     ] {
         let (_folder, file) = session(&wrong);
         assert_eq!(run(&["check", &file]).code, Some(2), "{wrong}");

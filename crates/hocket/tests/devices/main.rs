@@ -17,6 +17,7 @@ mod freewheel;
 mod hosts;
 mod inputs;
 mod latency;
+mod loopback;
 mod others;
 mod service;
 mod strangers;
