@@ -351,7 +351,7 @@ fn write(
     let in_blocks = begun.elapsed().saturating_sub(between);
     let Ok(done) = done;
     // Takes that are moved to where they belong have their end behind the file's.
-    let behind = if done == region.to { takes.to_pass() } else { 0 };
+    let behind = if done == region.to { takes.remaining() } else { 0 };
     let Ok(_) = offline::render_blocks(engine, behind, |engine, length| {
         takes.keep(engine, length);
         Ok::<bool, Infallible>(!stop.load(Relaxed))

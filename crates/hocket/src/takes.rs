@@ -494,7 +494,7 @@ impl Takes {
         }
     }
 
-    /// The song has ended with the last block. Takes go on until they have [`Takes::to_pass`] frames more.
+    /// The song has ended with the last block. Takes go on until they have [`Takes::remaining`] frames more.
     ///
     /// Thread: leader, between blocks. No allocation, lock or system call.
     pub(crate) fn end_song(&mut self) {
@@ -503,8 +503,8 @@ impl Takes {
     }
 
     /// So many frames have to pass until all have the end of the song, too, where that is known.
-    pub(crate) fn to_pass(&self) -> u64 {
-        self.running.iter().map(|running| running.span.to_pass()).max().unwrap_or(0)
+    pub(crate) fn remaining(&self) -> u64 {
+        self.running.iter().map(|running| running.span.remaining()).max().unwrap_or(0)
     }
 
     fn each(&mut self, engine: &Engine, frames: usize, patience: Duration) {

@@ -110,7 +110,7 @@ impl Notes {
             self.takes.end_song();
         }
         // What is played to the end of the song comes in behind it.
-        !self.is_enough || self.takes.to_pass() > 0
+        !self.is_enough || self.takes.remaining() > 0
     }
 }
 

@@ -256,7 +256,7 @@ impl Span {
     }
 
     /// How many frames have to pass until it has all of its own.
-    pub(super) fn to_pass(&self) -> u64 {
+    pub(super) fn remaining(&self) -> u64 {
         self.left.map_or(0, |left| if left == 0 { 0 } else { self.before + left })
     }
 }
@@ -364,7 +364,7 @@ mod tests {
             let mut known = aligned.span(Some(1000));
             let mut open = aligned.span(None);
             let (mut passed, mut kept) = (0, Vec::new());
-            while known.to_pass() > 0 {
+            while known.remaining() > 0 {
                 let range = known.next(block);
                 kept.extend(range.map(|frame| passed + frame));
                 open.next(block);
@@ -373,7 +373,7 @@ mod tests {
             assert_eq!(kept, (400..1400).collect::<Vec<usize>>(), "blocks of {block}");
             // Somebody ends the song after 1400 frames or some more.
             open.end_at(passed as u64);
-            assert_eq!(open.to_pass(), 400);
+            assert_eq!(open.remaining(), 400);
         }
     }
 }
