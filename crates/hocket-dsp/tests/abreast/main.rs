@@ -265,7 +265,7 @@ fn only_effects_that_compute_the_same_have_the_same_key() {
     assert_eq!(built("limiter", &[]).abreast_key(), None);
 }
 
-/// The engine's key keeps such meters apart, but whoever calls a kernel may not have asked for it.
+/// The engine never pairs such meters, because their keys differ. A caller of the kernel may not have compared the keys.
 #[test]
 fn meters_with_other_numbers_of_windows_keep_all_of_them() {
     let meter = |windows: f32| Segmented::<Correlation>::new(&[20.0, windows], RATE_HZ);

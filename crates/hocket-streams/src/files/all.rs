@@ -1,8 +1,8 @@
 //! All audio files of a session: those that take next to no memory until they are ready are decoded on several threads at once.
 //!
 //! The thread that loads goes through the files in the session's order. It decodes by itself what fills the memory, one file after the
-//! other, because each of them looks first whether there is room. For the others it waits. So everything is told in the session's
-//! order, and a failure names all files that have one, on however many threads.
+//! other, because each of them looks first whether there is room. For the others it waits. So messages come in the order of the
+//! session, and an error names every file that failed, however many threads there are.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::mpsc::{Receiver, Sender, channel};

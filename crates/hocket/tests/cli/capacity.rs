@@ -109,7 +109,7 @@ fn a_record_of_other_conditions_stays_unless_it_is_forced_away() {
     drop(folder);
 }
 
-/// Copies of a strip are alike, so they run abreast. Whoever goes on with the record has to say so again.
+/// Copies of a strip are alike, so they run abreast. A run that continues the record needs the same `--lanes`.
 #[test]
 fn a_record_says_whether_its_channels_ran_abreast() {
     let (folder, file) = one_track("effect = [{ kind = \"eq\" }]");

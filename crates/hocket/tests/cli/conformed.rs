@@ -315,7 +315,7 @@ fn playing(folder: &Path, rate_hz: u32, names: &[&str]) -> PathBuf {
     session(folder, rate_hz, &names.iter().map(clip).collect::<Vec<_>>())
 }
 
-/// Short and long, at the session's rate and at others: as many are decoded at once as there are CPUs, and none is told before its turn.
+/// Short and long files, at the session's rate and at others. One is decoded per CPU at a time, and messages keep the session's order.
 #[test]
 fn files_that_are_decoded_at_once_are_told_in_the_sessions_order() {
     let folder = tempfile::tempdir().unwrap();

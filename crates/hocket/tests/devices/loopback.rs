@@ -118,7 +118,7 @@ fn a_take_is_in_time_with_the_song_at_64_frames() {
     a_take_is_in_time_with_the_song(NAME, 64, [640, 129], &[]);
 }
 
-/// Whoever steers the song may prolong it, so nobody knows its length before it has ended.
+/// A controller may stop and move the song, so its length is not known before it has ended.
 #[test]
 fn a_take_is_in_time_with_a_song_that_may_be_steered() {
     const NAME: &str = "a_take_is_in_time_with_a_song_that_may_be_steered";
