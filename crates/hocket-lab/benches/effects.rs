@@ -4,6 +4,7 @@
 //! - The equaliser against the same sections with their state side by side, left then right ([side][sum]), as it was
 //!   before; in turns of one run, in random order, with the equaliser a second time as its twin. Both forms give the
 //!   same bits, which is checked first.
+//! - The equaliser in blocks of several lengths, in the same manner. Long blocks go as a wave, short ones frame by frame.
 //! - A cascade of 32 sections, the filter of a voice, with four sections at a time, as on every CPU, and with the instructions
 //!   of this one; in the same manner.
 
@@ -36,10 +37,12 @@ fn run() -> Result<(), String> {
         false => Size { rounds: 6, blocks: 5 },
     };
     let equaliser = equalisers(&size)?;
+    let lengths = block_lengths(&size)?;
     let cascade = cascades(&size)?;
     let effects = every_kind(&size);
     let result = json!({
-        "frames": FRAMES, "equaliser": equaliser, "cascade": cascade, "effects": effects,
+        "frames": FRAMES, "equaliser": equaliser, "equaliser_lengths": lengths,
+        "cascade": cascade, "effects": effects,
     });
     command.keep("hocket-effects/1", result)
 }
@@ -59,7 +62,7 @@ fn every_kind(size: &Size) -> Vec<Value> {
     for kind in kinds() {
         all.push((kind, (kind.build)(&kind.defaults(), RATE_HZ), Vec::new()));
     }
-    let (mut rng, mut sound) = (Rng::new(SEED), Sound::new());
+    let (mut rng, mut sound) = (Rng::new(SEED), Sound::new(FRAMES));
     for _ in 0..size.rounds {
         let mut order: Vec<usize> = (0..all.len()).collect();
         rng.shuffle(&mut order);
@@ -157,6 +160,35 @@ impl SegmentEffect for SidesApart {
     }
 }
 
+// --- the equaliser in blocks of several lengths ----------------------------------
+
+/// The first one is what the others are compared with.
+const LENGTHS: [usize; 6] = [FRAMES, 32, 96, 128, 256, 1024];
+
+fn block_lengths(size: &Size) -> Result<Vec<Value>, String> {
+    let mut all = LENGTHS.map(|frames| (equaliser(), Sound::new(frames), Vec::new()));
+    let mut rng = Rng::new(SEED);
+    for _ in 0..size.rounds {
+        let mut order: [usize; LENGTHS.len()] = std::array::from_fn(|which| which);
+        rng.shuffle(&mut order);
+        for which in order {
+            let (effect, sound, ns) = &mut all[which];
+            let blocks = (size.blocks * FRAMES).div_ceil(LENGTHS[which]);
+            ns.push(turn(effect.as_mut(), sound, blocks));
+        }
+    }
+    println!("the same equaliser in blocks of several lengths, nanoseconds per stereo frame");
+    let ns = all.map(|(_, _, ns)| ns);
+    for (frames, ns) in LENGTHS.iter().zip(&ns) {
+        println!("{frames:<16} {:>8.2}", stats::median(ns).unwrap_or(f64::NAN));
+    }
+    for (frames, candidate) in LENGTHS.iter().zip(&ns).skip(1) {
+        ratio(&format!("{frames} frames / {FRAMES}"), &ns[0], candidate)?;
+    }
+    let row = |(frames, ns)| json!({"frames": frames, "ns_per_frame": ns});
+    Ok(LENGTHS.iter().zip(ns).map(row).collect())
+}
+
 // --- a cascade in two forms -------------------------------------------------------
 
 /// Sections of a voice, as in the comparison with audio servers.
@@ -200,7 +232,7 @@ fn contest<const N: usize>(
     mut rivals: [Box<dyn Processor>; N],
 ) -> Result<[Vec<f64>; N], String> {
     same_bits(&mut rivals)?;
-    let (mut rng, mut sound) = (Rng::new(SEED), Sound::new());
+    let (mut rng, mut sound) = (Rng::new(SEED), Sound::new(FRAMES));
     let mut ns = [const { Vec::new() }; N];
     for _ in 0..size.rounds {
         let mut order: [usize; N] = std::array::from_fn(|which| which);
@@ -224,7 +256,7 @@ fn ratio(name: &str, reference: &[f64], candidate: &[f64]) -> Result<(), String>
 
 fn same_bits(rivals: &mut [Box<dyn Processor>]) -> Result<(), String> {
     let mut outputs = rivals.iter_mut().map(|rival| {
-        let mut sound = Sound::new();
+        let mut sound = Sound::new(FRAMES);
         let mut bits = Vec::new();
         for _ in 0..50 {
             sound.through(rival.as_mut());
@@ -245,9 +277,9 @@ struct Sound {
 }
 
 impl Sound {
-    fn new() -> Sound {
+    fn new(frames: usize) -> Sound {
         let mut rng = Rng::new(SEED);
-        let mut row = || (0..FRAMES).map(|_| (rng.unit() - 0.5) as f32).collect::<Vec<f32>>();
+        let mut row = || (0..frames).map(|_| (rng.unit() - 0.5) as f32).collect::<Vec<f32>>();
         let noise = [row(), row()];
         Sound { left: noise[0].clone(), right: noise[1].clone(), noise }
     }
@@ -270,5 +302,5 @@ fn turn(effect: &mut dyn Processor, sound: &mut Sound, blocks: usize) -> f64 {
     for _ in 0..blocks {
         sound.through(effect);
     }
-    start.elapsed().as_nanos() as f64 / (blocks * FRAMES) as f64
+    start.elapsed().as_nanos() as f64 / (blocks * sound.left.len()) as f64
 }

@@ -209,39 +209,17 @@ impl Eq {
         &self.bands[self.active[n]]
     }
 
-    fn run_segment(&mut self, rows: &mut StereoMut<'_>) {
-        match (self.moving, self.active_count) {
-            (true, _) => self.run_moving(rows),
-            (false, 0) => {}
-            (false, 1) => self.run_still::<1>(rows),
-            (false, 2) => self.run_still::<2>(rows),
-            (false, 3) => self.run_still::<3>(rows),
-            (false, _) => self.run_still::<BANDS>(rows),
+    fn run_segment(&mut self, rows: StereoMut<'_>) {
+        if self.moving {
+            self.run_moving(rows);
+        } else {
+            // No control point lies inside a segment, as none lies inside a first piece.
+            self.pass_steadily(rows, 0);
         }
     }
 
-    fn run_still<const N: usize>(&mut self, rows: &mut StereoMut<'_>) {
-        let active: [usize; N] = std::array::from_fn(|n| self.active[n]);
-        // One band at a time: as a whole the arrays would be copied by the C library (`rows`).
-        let (mut c, mut states) = ([[0.0; 5]; N], [[[0.0; 2]; 2]; N]);
-        for (i, n) in active.into_iter().enumerate() {
-            (c[i], states[i]) = (self.bands[n].morph.current, self.bands[n].state);
-        }
-        for (left, right) in rows.left.iter_mut().zip(rows.right.iter_mut()) {
-            let mut y = [f64::from(*left), f64::from(*right)];
-            for (c, state) in c.iter().zip(&mut states) {
-                step_both(c, state, &mut y);
-            }
-            *left = math::narrow(y[0]);
-            *right = math::narrow(y[1]);
-        }
-        for (n, state) in active.into_iter().zip(states) {
-            self.bands[n].state = state;
-        }
-    }
-
-    fn run_moving(&mut self, rows: &mut StereoMut<'_>) {
-        for (left, right) in rows.left.iter_mut().zip(rows.right.iter_mut()) {
+    fn run_moving(&mut self, rows: StereoMut<'_>) {
+        for (left, right) in rows.left.iter_mut().zip(rows.right) {
             let mut y = [f64::from(*left), f64::from(*right)];
             for band in &mut self.bands {
                 if band.morph.is_moving() {
@@ -290,8 +268,8 @@ impl SegmentEffect for Eq {
         }
     }
 
-    fn run(&mut self, mut rows: StereoMut<'_>, _key: Option<StereoRef<'_>>) {
-        self.run_segment(&mut rows);
+    fn run(&mut self, rows: StereoMut<'_>, _key: Option<StereoRef<'_>>) {
+        self.run_segment(rows);
     }
 
     /// No band glides, and none becomes idle: those that are off are idle already.

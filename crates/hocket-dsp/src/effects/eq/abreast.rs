@@ -89,9 +89,9 @@ fn still_alike([one, other]: &[&mut Eq; ABREAST]) -> Option<usize> {
     alike.then_some(one.active_count)
 }
 
-fn run_apart([one, other]: [&mut Eq; ABREAST], [mut first, mut second]: [StereoMut<'_>; ABREAST]) {
-    one.run_segment(&mut first);
-    other.run_segment(&mut second);
+fn run_apart([one, other]: [&mut Eq; ABREAST], [first, second]: [StereoMut<'_>; ABREAST]) {
+    one.run_segment(first);
+    other.run_segment(second);
 }
 
 /// `N` active bands of each at rest, maybe other ones.

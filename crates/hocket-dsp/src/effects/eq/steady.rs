@@ -14,6 +14,8 @@
 //! # Pieces
 //! A piece is what lies between two control points. Each band flushes before its own frame there, so in the first turns
 //! of a piece. If fewer frames than bands lie before the first control point or after the last one, they go frame by frame.
+//!
+//! A wave takes time to begin and to end, so short blocks go frame by frame as a whole.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -23,6 +25,9 @@ use crate::biquad::{BothSides, flush_sides, step_both};
 use crate::block::StereoMut;
 use crate::math;
 use crate::segment::CONTROL_FRAMES;
+
+/// From how many frames on a wave is faster. By the benchmark `effects`, 64 are too few and 96 are enough.
+const WAVE_FRAMES: usize = 96;
 
 /// How many frames the last band is behind the input.
 const LAG: usize = BANDS - 1;
@@ -43,14 +48,15 @@ impl Eq {
     pub(super) fn pass_steadily(&mut self, rows: StereoMut<'_>, phase: usize) {
         match self.active_count {
             0 => {}
-            1 => self.pass_few::<1>(rows, phase),
-            2 => self.pass_few::<2>(rows, phase),
-            3 => self.pass_few::<3>(rows, phase),
-            _ => self.pass_all(rows, phase),
+            1 => self.frame_by_frame::<1>(rows, phase),
+            2 => self.frame_by_frame::<2>(rows, phase),
+            3 => self.frame_by_frame::<3>(rows, phase),
+            _ if rows.left.len() < WAVE_FRAMES => self.frame_by_frame::<BANDS>(rows, phase),
+            _ => self.wave(rows, phase),
         }
     }
 
-    fn pass_few<const N: usize>(&mut self, rows: StereoMut<'_>, phase: usize) {
+    fn frame_by_frame<const N: usize>(&mut self, rows: StereoMut<'_>, phase: usize) {
         let active: [usize; N] = std::array::from_fn(|n| self.active[n]);
         // One band at a time: as a whole the arrays would be copied by the C library (`rows`).
         let (mut c, mut states) = ([[0.0; 5]; N], [[[0.0; 2]; 2]; N]);
@@ -78,7 +84,7 @@ impl Eq {
         }
     }
 
-    fn pass_all(&mut self, rows: StereoMut<'_>, phase: usize) {
+    fn wave(&mut self, rows: StereoMut<'_>, phase: usize) {
         let rows = [rows.left, rows.right].map(|row| Cell::from_mut(row).as_slice_of_cells());
         let both = |value: f64| Cell::new([value; 2]);
         let coefficients =
