@@ -258,11 +258,16 @@ fn turn(
     put(last, y);
 }
 
-/// [`flush_sides`], by value: what is in registers stays there unless there is something to flush.
+/// [`flush_sides`], by value: what is in registers stays there unless there is something to flush. Zeros are flushed already;
+/// a band of 0 dB has no other sums.
 #[inline(always)]
 fn flushed(sums: BothSides) -> BothSides {
     let is_small = sums.as_flattened().iter().any(|sum| sum.abs() < math::NO_STATE);
-    if is_small { flush_now(sums) } else { sums }
+    if is_small && sums.as_flattened().iter().any(|sum| sum.to_bits() != 0) {
+        flush_now(sums)
+    } else {
+        sums
+    }
 }
 
 #[cold]
