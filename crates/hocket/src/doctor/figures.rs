@@ -43,13 +43,13 @@ pub(super) const DISK: Figure =
 
 /// What no program can make up for.
 pub(super) const WAKE_UPS: Figure = Figure {
-    what: "in ten minutes, 231 of 450000 wake-ups of a bare real-time loop were too late for a block of 64 frames",
+    what: "in ten minutes, 206 of 450000 wake-ups of a bare real-time loop were too late for a block of 64 frames",
     record: "docs/results/live-2cpu-vm.json",
 };
 
 /// What a host takes.
 pub(super) const HOST: Figure = Figure {
-    what: "in ten minutes on a virtual machine, 28 of 557 late blocks were late because the host took the CPU",
+    what: "in ten minutes on a virtual machine, 18 of 408 late blocks were late because the host took the CPU",
     record: "docs/results/live-2cpu-vm.json",
 };
 
