@@ -33,6 +33,7 @@ mod song_place;
 mod midi_clock;
 mod wires;
 mod connections;
+mod ready;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -46,7 +47,6 @@ use hocket_machine::clock::monotonic_ns;
 
 use converter::{Converter, LONGEST_CYCLE};
 
-use crate::wiring;
 pub use crate::wiring::Connect;
 use crate::{
     BlockObserver, Change, Channels, Device, DeviceError, End, Format, Latency, Played, Ready,
@@ -61,7 +61,7 @@ use player::Player;
 use port_latency::Rates;
 pub use server_transport::ServerTransport;
 use slot::{Hangs, Slot};
-use wires::{Own, Refusal, Wires};
+use wires::Wires;
 
 /// How often the control thread looks: how late it sees an end, and blocks that have become longer.
 const LOOK_EVERY: Duration = Duration::from_millis(25);
@@ -71,8 +71,6 @@ const LOOK_AT_REST_EVERY: Duration = Duration::from_millis(100);
 const CHANGES: usize = 256;
 /// A server that has asked for nothing for so long hangs.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// A connection holds from the cycle after the next one at the latest.
-const CYCLES_TO_CONNECT: u64 = 3;
 /// The second cycle from now on is a whole one.
 const CYCLES_TO_STOP: u64 = 2;
 /// `JackServerFailed`.
@@ -126,7 +124,9 @@ pub enum JackError {
     )]
     PipeWire(String),
     /// The server does not take the client.
-    #[error("the JACK server '{server}' refuses a client: {why} (status {status:#x})")]
+    #[error(
+        "the JACK server '{server}' refuses a client: {why} (status {status:#x}); restart it as the user who plays"
+    )]
     Refused {
         /// The server.
         server: String,
@@ -690,71 +690,8 @@ impl<O: BlockObserver> Device<O> for Jack<O> {
     }
 
     fn prepare(&mut self, channels: &Channels) -> Result<Ready, DeviceError> {
-        if let Some(why) = self.ended(Duration::ZERO) {
-            return Err(JackError::Ended(why).into());
-        }
-        let longest = self.client.longest_port_name() - self.client.name().len() - 1;
-        let names = wiring::port_names(channels, longest);
-        let register = |client: &mut Client, names: &[String], kind, direction| {
-            let one = |name: &String| {
-                let port = client.register(name, kind, direction);
-                port.ok_or_else(|| JackError::Port(name.clone()))
-            };
-            names.iter().map(one).collect::<Result<Vec<String>, JackError>>()
-        };
-        let outputs = register(&mut self.client, &names.outputs, Kind::Audio, Direction::Output)?;
-        let inputs = register(&mut self.client, &names.inputs, Kind::Audio, Direction::Input)?;
-        let midi = register(&mut self.client, &names.midi, Kind::Midi, Direction::Input)?;
-        self.inputs = Inputs::of(channels);
-        self.outputs = channels.outputs.iter().map(|output| output.channels).collect();
-        let place = [PLACE.to_owned()];
-        match self.place {
-            PlacePort::None => {}
-            PlacePort::Sends => {
-                register(&mut self.client, &place, Kind::Audio, Direction::Output)?;
-                self.inputs.place_out = Some(outputs.len());
-            }
-            PlacePort::Follows => {
-                register(&mut self.client, &place, Kind::Audio, Direction::Input)?;
-                self.inputs.place_in = Some(inputs.len());
-            }
-        }
-        let [out, back] = CLOCKS.map(|name| [name.to_owned()]);
-        if self.clocks.sent.is_some() {
-            register(&mut self.client, &out, Kind::Midi, Direction::Output)?;
-            self.inputs.clock_out = Some(CLOCK_PORT);
-        }
-        if self.clocks.followed.is_some() {
-            register(&mut self.client, &back, Kind::Midi, Direction::Input)?;
-            self.inputs.clock_in = Some(midi.len());
-        }
-        let delays = &channels.delays[..];
-        let session_frames = self.tell_delays(delays, Rates::same(self.client.sample_rate()));
-        let slot = Arc::clone(&self.slot);
-        let process = Box::new(move |cycle, ports: &mut libjack::OpenPorts<'_>| {
-            slot.cycle(cycle, ports);
-        });
-        self.client.activate(process).map_err(JackError::Activate)?;
-        let mono = channels.outputs.first().is_some_and(|main| main.channels == 1);
-        let own = Own { outputs, inputs, midi, mono };
-        let ports_gone = self.client.events().ports_gone();
-        let mut plan = own.plan(&self.find_targets()?);
-        let is_named = matches!(self.options.connect, Connect::Client(_));
-        let made = own.connect(plan.pairs, &*self, is_named).map_err(|refused| {
-            let Refusal { from, to, code } = refused;
-            JackError::Connect(format!("JACK does not connect {from} to {to} (code {code})"))
-        })?;
-        let has_none =
-            |own: &&String| !made.pairs.iter().any(|(from, to)| [from, to].contains(own));
-        plan.unconnected.extend(made.lost.iter().filter(has_none).cloned());
-        if !made.lost.is_empty() {
-            self.tell(Change::Lost(made.lost.clone()));
-        }
-        self.await_cycles(CYCLES_TO_CONNECT, self.stop.as_deref())?;
-        self.wires = Wires::new(own, &made, ports_gone);
-        self.client.recompute_latencies();
-        let latency = self.latency_of(&self.wires, session_frames);
-        Ok(Ready { connected: made.pairs, unconnected: plan.unconnected, latency: Some(latency) })
+        let ready = self.make_ready(channels);
+        ready.map_err(|error| self.cause_of(error).into())
     }
 
     fn play(

@@ -20,6 +20,7 @@ mod latency;
 mod loopback;
 mod others;
 mod service;
+mod startup;
 mod strangers;
 mod transport;
 
