@@ -37,10 +37,13 @@ use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use hocket_devices::{
-    Bundle, Change, Channels, Device, End, Format, NoteEnds, Ready, ServerTransport,
+    Bundle, Change, Channels, Device, End, Format, NoteEnds, Played, Ready, ServerTransport,
 };
 use hocket_engine::control::choose_sibling_policy::Need;
-use hocket_engine::{Caller, Engine, FlightSettings, Policy, Seating, Settings, flight, seats_of};
+use hocket_engine::{
+    Caller, Engine, FlightSettings, NotReady, Policy, Seating, Settings, flight, seats_of,
+};
+use hocket_files::is_standard_output;
 use hocket_machine::Topology;
 use hocket_plan::{CostTable, Session, SiblingPolicy};
 use hocket_plugins::isolate::Pace;
@@ -53,6 +56,7 @@ use crate::load::streams::{Wait, summary};
 use crate::load::{LoadedSession, OpenedSession, topology};
 use crate::lost_events::NoRoom;
 use crate::output::{Talk, detail, line, note, print, print_json, says, tell, warn};
+use crate::pipe::reader_of;
 use crate::plugin::{isolated, watched};
 use crate::profile::Known;
 use crate::render::{check_length, wanted_frames};
@@ -72,7 +76,7 @@ pub(crate) use listen::remedy as remedy_of_port;
 use live::Live;
 use meter::Meter;
 use notes::{Freewheel, Notes, Until};
-use osc::Listener;
+use osc::{Heard, Listener};
 use outcome::{Disk, Outcome};
 use peaks::{Looker, Peaks};
 use policies::Policies;
@@ -82,8 +86,8 @@ use steering::{Leads, Steering, names};
 use strips::Strips;
 use take_news::TakeNews;
 use view::{Facts, View};
-use watcher::{Causes, watch};
-use web::Page;
+use watcher::{Causes, Watched, watch};
+use web::{Page, Served};
 pub use web::{TokenSource, USUAL_PORT};
 
 /// Late blocks on their way to be explained; the watcher takes them ten times a second, so it is
@@ -134,6 +138,8 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     let mut parts = Parts::default();
     let stop = crate::interrupt::flag()?;
     chosen.stop_with(&stop);
+    // Before anything is recorded. It stays open, so that a pipe's reader sees one end.
+    let _reader_of_log = log.map(reader_of).transpose()?;
     let disk = args.disk.with(Wait::Never, args.strict);
     let Some(loaded) = opened.load_unless(disk, &stop)? else {
         return Err(Failure::interrupted());
@@ -200,10 +206,6 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
         stop: &stop,
     };
     let (engine, outcome) = play(device.as_mut(), engine, takes, showing, run)?;
-    // The client leaves the server before anybody reads what came of it.
-    if let Err(stays) = device.leave() {
-        warn(format_args!("{stays}"));
-    }
     drop(device);
     parts.end("playing");
     match (args.json, args.headless) {
@@ -292,9 +294,21 @@ fn check_files(
         files.writes("--costs", path, Kind::Checked)?;
     }
     if let Some(path) = log {
+        check_log(path)?;
         files.writes("--log", path, Kind::Log)?;
     }
     takes::check_files(takes, opened.rate_hz(), &mut files)
+}
+
+/// Standard output has the result.
+fn check_log(path: &Path) -> Result<(), Failure> {
+    match is_standard_output(path) {
+        true => Err(Failure::bad_input(format!(
+            "--log {}: standard output has the result of the run; name a file or a named pipe",
+            path.display()
+        ))),
+        false => Ok(()),
+    }
 }
 
 /// A device that has ended comes first: only then does it help to play again, and a service does.
@@ -564,6 +578,9 @@ impl Drop for Ending<'_> {
 }
 
 /// Plays while one thread explains what was late and another one shows how it goes.
+///
+/// Who reads what is shown may not read on, and then the thread that shows it never ends. So nothing else waits for that thread:
+/// before, takes and the log are closed, and the client has left the server.
 fn play(
     device: &mut dyn Device<Notes>,
     engine: Engine,
@@ -571,7 +588,6 @@ fn play(
     showing: Showing,
     mut run: Run<'_>,
 ) -> Result<(Engine, Outcome), Failure> {
-    let transport = run.transport.name();
     let Run { loaded, stop, .. } = run;
     let before = loaded.not_ready();
     let settings = FlightSettings { events: EVENTS, ..FlightSettings::default() };
@@ -587,7 +603,7 @@ fn play(
         &live,
         loaded,
         run.length,
-        (Leads::of(leads.clone(), run.transport), run.policies, run.note_ends.take()),
+        (Leads::of(leads.clone(), run.transport), run.policies.clone(), run.note_ends.take()),
         stop,
     );
     let strips = Strips::new(&loaded.session, engine.control());
@@ -616,48 +632,72 @@ fn play(
     let wants_log = run.session_log.is_some();
     let told = (Blame::new(reader, caller), TakeNews::new(recordings), run.session_log.take());
     let sound = (run.sound.clone(), run.changes.take());
-    let (watched, heard, served, played) = std::thread::scope(|scope| {
-        let steered = engine.control();
-        let watcher =
-            scope.spawn(|| watch(drain, (&live, steered), (&causes, restarts), (told, sound), bar));
-        let shower = scope.spawn(|| showing.run(shown, stop));
-        let steers = steering.clone();
-        let additions = osc.as_ref().map(|_| Additions::start(loaded, engine.control()));
-        let osc = osc.zip(additions);
-        let osc = osc
-            .map(|(listener, additions)| scope.spawn(|| listener.run(steers, &strips, additions)));
-        let view = served.with_rates_over(web::RATES_OVER);
-        let page = page.map(|page| scope.spawn(|| page.run(view, steering, &strips)));
-        // The server waits for nobody where everything is in memory.
-        let reader = leads.as_ref().filter(|_| loaded.disk.is_some()).map(|server| {
-            let live: &Live = &live;
-            scope.spawn(move || following::read_ahead(server, loaded, live))
+    std::thread::scope(|shows| {
+        let shower = shows.spawn(|| showing.run(shown, stop));
+        let (watched, heard, served, played) = std::thread::scope(|scope| {
+            let steered = engine.control();
+            let watcher = scope
+                .spawn(|| watch(drain, (&live, steered), (&causes, restarts), (told, sound), bar));
+            let steers = steering.clone();
+            let additions = osc.as_ref().map(|_| Additions::start(loaded, engine.control()));
+            let osc = osc.zip(additions);
+            let osc = osc.map(|(listener, additions)| {
+                scope.spawn(|| listener.run(steers, &strips, additions))
+            });
+            let view = served.with_rates_over(web::RATES_OVER);
+            let page = page.map(|page| scope.spawn(|| page.run(view, steering, &strips)));
+            // The server waits for nobody where everything is in memory.
+            let reader = leads.as_ref().filter(|_| loaded.disk.is_some()).map(|server| {
+                let live: &Live = &live;
+                scope.spawn(move || following::read_ahead(server, loaded, live))
+            });
+            let clocks = &run.clocks;
+            let clock = clocks.follows().then(|| {
+                let live: &Live = &live;
+                scope.spawn(move || clocks.watch(loaded, live))
+            });
+            let ending = Ending(&live);
+            let played = device.play(engine, notes, stop).map(|mut played| {
+                played.observer.recorder.end_run();
+                played
+            });
+            drop(ending);
+            // If one panicked, it has said so; what the leader counted is there still.
+            let _ = (reader.map(|reader| reader.join()), clock.map(|clock| clock.join()));
+            let heard = osc.and_then(|osc| osc.join().ok());
+            let served = page.and_then(|page| page.join().ok());
+            (watcher.join().ok(), heard, served, played)
         });
-        let clocks = &run.clocks;
-        let clock = clocks.follows().then(|| {
-            let live: &Live = &live;
-            scope.spawn(move || clocks.watch(loaded, live))
+        let done = played.map_err(device::refused).map(|played| {
+            let threads = (watched, heard, served);
+            close(run, &live, played, threads, (&before, wants_log))
         });
-        let ending = Ending(&live);
-        let played = device.play(engine, notes, stop).map(|mut played| {
-            played.observer.recorder.end_run();
-            played
-        });
-        drop(ending);
-        // If one panicked, it has said so; what the leader counted is there still.
-        let _ =
-            (shower.join(), reader.map(|reader| reader.join()), clock.map(|clock| clock.join()));
-        let heard = osc.and_then(|osc| osc.join().ok());
-        let served = page.and_then(|page| page.join().ok());
-        (watcher.join().ok(), heard, served, played)
-    });
-    let played = played.map_err(device::refused)?;
+        if done.is_ok()
+            && let Err(stays) = device.leave()
+        {
+            warn(format_args!("{stays}"));
+        }
+        let _ = shower.join();
+        done
+    })
+}
+
+/// Closes takes and the log of a run that has ended, and says what came of it. `before`: what was not in memory in time before
+/// the first block.
+fn close(
+    run: Run<'_>,
+    live: &Live,
+    played: Played<Notes>,
+    (watched, heard, served): (Option<Watched>, Option<Heard>, Option<Served>),
+    (before, wants_log): (&[NotReady], bool),
+) -> (Engine, Outcome) {
+    let Run { loaded, stop, .. } = run;
     let (engine, Notes { meter, takes, .. }) = (played.engine, played.observer);
     let mut takes = takes.end();
     if let Some(latency) = run.sound.changed_latency() {
         takes.iter_mut().for_each(|take| take.note_latency(latency));
     }
-    let silence = DiskSilence::since(&before, loaded.not_ready());
+    let silence = DiskSilence::since(before, loaded.not_ready());
     let disk = loaded.disk.as_ref().map(|buffer| Disk {
         silence,
         summary: summary(buffer),
@@ -672,7 +712,7 @@ fn play(
     let mut outcome = Outcome {
         session: loaded.session.name.clone(),
         sound: run.sound,
-        transport,
+        transport: run.transport.name(),
         clocks: run.clocks,
         frames: engine.settings().frames,
         rate_hz: loaded.rate_hz,
@@ -705,5 +745,5 @@ fn play(
     if let Some(log) = session_log {
         outcome.is_logged = log.end(outcome.counts());
     }
-    Ok((engine, outcome))
+    (engine, outcome)
 }

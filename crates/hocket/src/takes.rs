@@ -397,7 +397,7 @@ impl Takes {
     /// Creates the files. What is wanted are the engine's last outputs.
     ///
     /// # Errors
-    /// A file cannot be created: exit code 3. Takes that had begun stay, and are empty.
+    /// A file cannot be created: exit code 3. Nothing is left behind, also not of takes that had begun.
     pub(crate) fn begin(
         wanted: &[Wanted],
         engine: &Engine,
@@ -414,13 +414,15 @@ impl Takes {
         for (output, take_of) in (first..).zip(wanted) {
             let late = latencies.get(output).copied().unwrap_or(0).into();
             let aligned = Aligned::new(take_of, late, recorded.trip.as_ref());
-            let rate_hz = engine.settings().rate_hz;
-            running.push(Running::begin(
-                &recorder,
-                take_of,
-                (output, rate_hz),
-                (aligned, recorded),
-            )?);
+            let output = (output, engine.settings().rate_hz);
+            match Running::begin(&recorder, take_of, output, (aligned, recorded)) {
+                Ok(begun) => running.push(begun),
+                Err(failure) => {
+                    // One that is empty would forbid the next take of its name.
+                    running.into_iter().for_each(Running::discard);
+                    return Err(failure);
+                }
+            }
         }
         Ok(Takes { recorder: Some(recorder), running, before: 0, passed: 0, song_frames })
     }

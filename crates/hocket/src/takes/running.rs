@@ -12,7 +12,7 @@ use hocket_media::{FileFormat, WavFormat};
 use hocket_plan::Ports;
 
 use super::alignment::{Aligned, Span};
-use super::{Recorded, Wanted};
+use super::{PATIENCE, Recorded, Wanted, manifest};
 use crate::failure::Failure;
 
 /// What a block brings to takes.
@@ -68,6 +68,22 @@ impl Running {
         let (input, take) = begun.map_err(Failure::not_possible)?;
         let (take_of, span) = (take_of.clone(), aligned.span(recorded.frames));
         Ok(Running { take_of, aligned, span, output, input, take })
+    }
+
+    /// Ends a take that has got nothing, and removes its files.
+    pub(super) fn discard(self) {
+        let Running { take_of, input, take, .. } = self;
+        // The end of the input is the end of the take.
+        drop(input);
+        let Ok(report) = take.finish(PATIENCE) else { return };
+        // One that somebody has moved or replaced stays.
+        if report.frames > 0 || report.error.is_some() {
+            return;
+        }
+        let _ = std::fs::remove_file(&report.path);
+        if !take_of.is_notes() {
+            let _ = std::fs::remove_file(manifest(&report.path));
+        }
     }
 
     /// The song has ended, and had so many frames.

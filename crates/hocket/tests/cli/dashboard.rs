@@ -1,11 +1,14 @@
 //! `hocket play` on a real pseudo-terminal: keys, ways out, a terminal that stands still; and `--headless`.
 
+use std::io::{PipeWriter, Read, Write};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::fs::{OFlags, fcntl_setfl};
 use serde_json::Value;
 
+use crate::interrupted::{POLL, await_that, kill};
 use crate::pty::{PATIENCE, Pty, end, missing};
 use crate::support::{example, hocket, one_track, run};
 
@@ -109,6 +112,57 @@ fn await_take(take: &Path, frames: usize) {
         assert!(begun.elapsed() < PATIENCE, "the terminal holds the play up");
         std::thread::sleep(Duration::from_millis(100));
     }
+}
+
+/// Who reads the lines may stand still. A signal closes takes and the log all the same, and the client leaves its server. A second
+/// signal ends the program, which would wait to print its result.
+#[test]
+fn a_reader_that_stands_still_keeps_no_take_open() {
+    for reads_on in [true, false] {
+        let (folder, file) = one_track("");
+        let at = |name: &str| folder.path().join(name);
+        let (take, log) = (at("take.wav"), at("log.jsonl"));
+        let (mut reader, mut writer) = std::io::pipe().unwrap();
+        fill(&mut writer);
+        let arg = format!("master={}", take.display());
+        let args = ["play", &file, "--length", "600", "--headless", "--json", "--take", &arg];
+        let mut command = hocket(&[&args[..], &["--log", log.to_str().unwrap()]].concat());
+        let mut child = command.stdout(writer).stderr(Stdio::null()).spawn().unwrap();
+        drop(command);
+        // The first line is due after a second.
+        await_take(&take, 3 * 44_100);
+        kill("-TERM", child.id());
+        let has = |file: &Path, word: &str| {
+            std::fs::read_to_string(file).is_ok_and(|text| text.contains(word)).then_some(())
+        };
+        await_that("the log is open", POLL, || has(&log, "\"event\":\"end\""));
+        assert_eq!(has(&at("take.wav.take.toml"), "[end]"), Some(()), "the take is open");
+        assert_eq!(child.try_wait().unwrap(), None, "it waits to print");
+        if reads_on {
+            let mut text = String::new();
+            reader.read_to_string(&mut text).unwrap();
+            let told: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+            assert_eq!(told["takes"][0]["whole"], true, "{told:#}");
+        } else {
+            // What comes within 0.3 s of the first one is the same request.
+            let begun = Instant::now();
+            while child.try_wait().unwrap().is_none() {
+                assert!(begun.elapsed() < PATIENCE, "a second signal changes nothing");
+                kill("-TERM", child.id());
+                std::thread::sleep(POLL);
+            }
+        }
+        assert_eq!(end(&mut child).code(), Some(130), "reads on: {reads_on}");
+        assert!(hocket_media::decode(&take).unwrap().frames() >= 3 * 44_100);
+    }
+}
+
+/// Fills a pipe with spaces, which JSON allows in front of a value.
+fn fill(writer: &mut PipeWriter) {
+    fcntl_setfl(&*writer, OFlags::NONBLOCK).unwrap();
+    while writer.write(&[b' '; 256]).is_ok() {}
+    while writer.write(b" ").is_ok() {}
+    fcntl_setfl(&*writer, OFlags::empty()).unwrap();
 }
 
 #[test]

@@ -264,6 +264,30 @@ fn check_told_at_once(said: &str, looks: &[Value], log: &str, error: &str) {
     assert!(take["after_s"].as_f64().unwrap() < 3.5, "{take}");
 }
 
+/// The disk of the second take is full from the start. The same command works as soon as there is room.
+#[test]
+fn a_take_that_cannot_begin_leaves_nothing_of_the_others() {
+    const NAME: &str = "a_take_that_cannot_begin_leaves_nothing_of_the_others";
+    let (folder, file) = one_track("");
+    let full = folder.path().join("full");
+    std::fs::create_dir(&full).unwrap();
+    let play = format!(
+        "cat /dev/zero >'{full}/all' 2>/dev/null; '{}' play '{file}' --length 0.1 --take master='{mix}' \
+         --take one='{full}/one.wav'; code=$?; rm '{full}/all'; ls '{full}'; exit $code",
+        env!("CARGO_BIN_EXE_hocket"),
+        full = text(&full),
+        mix = text(&folder.path().join("mix.wav")),
+    );
+    let Some(ran) = in_small_file_system(64, &full, &play) else {
+        return println!("SKIPPED {NAME}: no mount in a namespace of its own here");
+    };
+    assert_eq!(ran.code, Some(3), "{}\n{}", ran.out, ran.err);
+    assert!(ran.err.contains("one.wav") && ran.err.contains("the disk is full"), "{}", ran.err);
+    assert!(ran.err.contains("free some space"), "{}", ran.err);
+    assert_eq!(ran.out, "", "files on the full disk");
+    assert_eq!(files(folder.path()), ["full", "loop.flac", "try.toml"]);
+}
+
 #[test]
 fn headless_lines_name_a_take_that_has_ended() {
     const NAME: &str = "headless_lines_name_a_take_that_has_ended";

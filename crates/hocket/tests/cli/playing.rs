@@ -149,6 +149,10 @@ fn a_log_replaces_nothing_unless_it_is_forced_to() {
     );
     check_refused(&["play", &file, "--log", &file], 2, &["--log", "the session", "name another"]);
     check_refused(&["play", &file, "--force"], 2, &["--log"]);
+    for out in ["-", "/dev/stdout"] {
+        let args = ["play", &file, "--length", "0.1", "--log", out];
+        check_refused(&args, 2, &["--log", "standard output has the result", "name a file"]);
+    }
     let nowhere = folder.path().join("no/log.jsonl");
     check_refused(
         &["play", &file, "--log", nowhere.to_str().unwrap()],

@@ -459,7 +459,7 @@ fn a_token_in_a_file_is_read_and_never_printed() {
     };
     let name = path.display().to_string();
     let args = ["play", &file, "--length", "0.1", "--web=0", "--web-token", &name];
-    check_refused(&args, 2, &["--web-token", "token", "No such file"]);
+    check_refused(&args, 2, &["--web-token", "token", "No such file", "--web-token random"]);
     for wrong in ["", "short\n", "with spaces in it, which is no token\n"] {
         set(wrong, 0o600);
         check_refused(&args, 2, &["holds no token", "16 to 256"]);

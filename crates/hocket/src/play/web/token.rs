@@ -77,10 +77,13 @@ impl Token {
 }
 
 fn in_file(path: &Path) -> Result<Token, String> {
-    let file = File::open(path).map_err(|error| error.to_string())?;
-    let about = file.metadata().map_err(|error| error.to_string())?;
+    let refused = |error: std::io::Error| {
+        format!("{error}; name a file with a token, or give --web-token random")
+    };
+    let file = File::open(path).map_err(refused)?;
+    let about = file.metadata().map_err(refused)?;
     let mut text = String::new();
-    file.take(LARGEST_FILE).read_to_string(&mut text).map_err(|error| error.to_string())?;
+    file.take(LARGEST_FILE).read_to_string(&mut text).map_err(refused)?;
     if about.is_file() && about.mode() & 0o077 != 0 {
         let path = path.display();
         tell(format_args!(

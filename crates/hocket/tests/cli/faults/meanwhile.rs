@@ -79,7 +79,8 @@ fn fault_08_ctrl_c_ends_the_wait_for_the_reader_of_a_pipe() {
     let pipe = pipe.to_str().unwrap();
     let bench = ["bench", &file, "--blocks", "20", "--blocks-per-round", "20", "--policy", "off"];
     let bench = [&bench[..], &["--disturb", "none", "--report", pipe]].concat();
-    for args in [&["render", &file, "-o", pipe, "--length", "0.2"][..], &bench] {
+    let play = ["play", &file, "--length", "0.2", "--log", pipe];
+    for args in [&["render", &file, "-o", pipe, "--length", "0.2"][..], &play, &bench] {
         let child = hocket(args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         await_handler(&child);
         // So it has come to the pipe, as a rule. Before that, Ctrl-C ends it as well.
@@ -87,7 +88,13 @@ fn fault_08_ctrl_c_ends_the_wait_for_the_reader_of_a_pipe() {
         assert_eq!(interrupt(child), Some(130), "{args:?}");
     }
     // With a reader all of it arrives.
-    let reader = Command::new("cat").arg(pipe).stdout(Stdio::piped()).spawn().unwrap();
+    let reader = || Command::new("cat").arg(pipe).stdout(Stdio::piped()).spawn().unwrap();
+    let reads = reader();
+    let ran = run(&play);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let log = String::from_utf8(reads.wait_with_output().unwrap().stdout).unwrap();
+    assert!(log.lines().last().unwrap().contains("\"event\":\"end\""), "{log}");
+    let reader = reader();
     let ran = run(&["render", &file, "-o", pipe, "--length", "0.2"]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     let out = folder.path().join("out.wav");
