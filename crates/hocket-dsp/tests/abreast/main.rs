@@ -207,6 +207,17 @@ fn a_bypass_that_is_switched() {
     check(&one, &other, "both can be bypassed");
 }
 
+/// An event may be the bypass's own or the effect's, so a block with one is no common run. Without a bypass it is.
+#[test]
+fn behind_a_bypass_blocks_with_events_run_one_after_the_other() {
+    let side = |seed| Side::new(eq(4, seed), stereo_noise(FRAMES, seed));
+    let louder = || side(1).with(vec![event(100, index("eq", "band2_gain_db"), 9.0)]);
+    let all = FRAMES.div_ceil(64);
+    assert_eq!(check(&louder(), &side(2), "no bypass"), all);
+    assert_eq!(check(&louder().bypassed(false), &side(2), "a bypass"), all - 1);
+    assert_eq!(check(&side(2).bypassed(false), &louder(), "a bypass beside it"), all);
+}
+
 /// Three sides with the same effect, each for a while alone or beside another one, as plans come and go. A change that one of
 /// them gets puts its control points out of step with those of the others.
 fn check_joins_and_splits(name: &str, kernel: Kernel) {

@@ -1,6 +1,8 @@
 //! Equal effects of two strips as one: the bits, and what is contained, are those of each strip by itself. With every
 //! schedule, number of workers and length of blocks, and while strips come, go and change.
 
+use std::collections::HashSet;
+
 use hocket_engine::{ChainCost, CostTable, Couples, Fusing, Prepared};
 use hocket_plan::Unit;
 
@@ -164,6 +166,38 @@ fn strips_abreast_have_the_bits_of_each_by_itself() {
             }
         }
     }
+}
+
+/// Every few blocks another plan with other couples, for blocks whose lengths change.
+#[test]
+fn plans_that_take_over_have_the_bits_of_each_by_itself() {
+    let lengths = [LONGEST, 1, 33, 5, 100, 61, 2, LONGEST - 1];
+    let mut plain = engine(ScheduleKind::Serial, 1, Couples::Never);
+    let mut engine = engine(ScheduleKind::Dataflow, 3, Couples::Always);
+    let control = engine.control();
+    let mut coupled = HashSet::new();
+    for (block, frames) in lengths.into_iter().cycle().take(400).enumerate() {
+        let kind = ScheduleKind::ALL[block / 5 % ScheduleKind::ALL.len()];
+        if block % 5 == 0 {
+            control.set_schedule(Some(kind)).unwrap();
+        }
+        let [got, expected] = [&mut engine, &mut plain].map(|engine| {
+            engine.process(frames);
+            let rows = engine.output(frames);
+            rows.left.iter().chain(rows.right).map(|sample| sample.to_bits()).collect::<Vec<u32>>()
+        });
+        assert!(got == expected, "{kind:?}, block {block} of {frames} frames");
+        assert_eq!(engine.schedule().kind(), kind, "block {block}");
+        coupled.insert(couples_of(&engine));
+    }
+    let contained = [&engine, &plain].map(|engine| {
+        let mut contained = engine.contained();
+        contained.sort_by(|one, other| one.node.cmp(&other.node));
+        contained
+    });
+    assert_eq!(contained[0], contained[1]);
+    assert!(!contained[0].is_empty(), "nothing had to be contained");
+    assert!(coupled.iter().any(|couples| *couples > 0), "no plan had a couple");
 }
 
 #[test]
