@@ -46,7 +46,8 @@ def draw(record):
             body.extend(row(at_y, cell, colour[cell["policy"]]))
             at_y += ROW
         at_y += GAP
-    title = f'Efficiency with {cells[0]["workers"]} workers: serial / workers / parallel, a block each 1333 µs'
+    workers = cells[0]["workers"]
+    title = f"Efficiency with {workers} workers: serial time / ({workers} × parallel time), a block each 1333 µs"
     return page(LEFT + WIDTH + 60, at_y + 6, title, *axis(at_y - GAP), *body)
 
 
