@@ -31,6 +31,7 @@ pub mod record;
 pub mod channels;
 pub use hocket_stats as stats;
 pub mod numbers;
+mod once;
 mod table;
 mod lines;
 mod page_parts;

@@ -11,6 +11,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::foreign::plain;
 use crate::numbers::{block_time, count, counted, us};
+use crate::once::each_once;
 use crate::page_parts::{PLAIN_STYLE, choice, head, script_source};
 
 /// What this page needs besides.
@@ -64,7 +65,7 @@ fn together(runs: &[RunTrace]) -> String {
         false => "B was played after A.",
     };
     let periods = runs.iter().map(|run| run.about.period_ns);
-    let deadlines = match once(periods.map(|ns| ns.to_string())).len() {
+    let deadlines = match each_once(periods.map(|ns| ns.to_string())).len() {
         1 => "",
         _ => " Their periods differ, and so do the distances of their deadlines.",
     };
@@ -77,7 +78,7 @@ fn together(runs: &[RunTrace]) -> String {
 
 /// `The Band`; of two sessions, `The Band and the other`.
 fn sessions(runs: &[RunTrace]) -> String {
-    once(runs.iter().map(|run| plain(&run.about.session))).join(" and ")
+    each_once(runs.iter().map(|run| plain(&run.about.session))).join(" and ")
 }
 
 /// One run of a page.
@@ -121,7 +122,7 @@ impl Shown<'_> {
 }
 
 fn top(sessions: &str, shown: &[Shown]) -> Markup {
-    let settings = once(shown.iter().map(|it| setting(it.run)));
+    let settings = each_once(shown.iter().map(|it| setting(it.run)));
     html! {
         header {
             p.brand { "Hocket trace" }
@@ -338,8 +339,8 @@ fn row(block: &RunBlock) -> Markup {
 }
 
 fn limits(runs: &[RunTrace]) -> Markup {
-    let remarks = once(runs.iter().flat_map(|run| &run.remarks).map(|text| plain(text)));
-    let limits = once(runs.iter().flat_map(|run| &run.limits).map(|text| plain(text)));
+    let remarks = each_once(runs.iter().flat_map(|run| &run.remarks).map(|text| plain(text)));
+    let limits = each_once(runs.iter().flat_map(|run| &run.limits).map(|text| plain(text)));
     html! {
         @if !remarks.is_empty() {
             section {
@@ -351,7 +352,7 @@ fn limits(runs: &[RunTrace]) -> Markup {
             h2 { "What it does not show" }
             ul.plain {
                 @for limit in &limits { li { (limit) "." } }
-                @for cost in &once(runs.iter().map(RunTrace::cost)) {
+                @for cost in &each_once(runs.iter().map(RunTrace::cost)) {
                     li { "What it costs to note spans is in the times: " (cost) "." }
                 }
                 li { "Other threads are shown for late blocks only, as far as this machine lets Hocket watch them." }
@@ -359,15 +360,4 @@ fn limits(runs: &[RunTrace]) -> Markup {
             }
         }
     }
-}
-
-/// Sentences in their order, each of them once: two runs often have the same.
-fn once(sentences: impl Iterator<Item = impl Into<String>>) -> Vec<String> {
-    let mut all = Vec::new();
-    for sentence in sentences.map(Into::into) {
-        if !all.contains(&sentence) {
-            all.push(sentence);
-        }
-    }
-    all
 }

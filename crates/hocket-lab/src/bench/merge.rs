@@ -3,6 +3,7 @@
 use super::BenchPlan;
 use super::flight::EXPLANATIONS;
 use super::turn::mean_share;
+use crate::once::added_up;
 use crate::record::{
     BenchRecord, Contained, DiskSilence, Disturber, Explained, LostEvents, ThreadGrant, Variant,
 };
@@ -161,40 +162,22 @@ fn add(disturber: &mut Disturber, more: Disturber) {
 
 /// Silence of the same file together.
 pub(super) fn by_file(found: impl Iterator<Item = DiskSilence>) -> Vec<DiskSilence> {
-    let mut all: Vec<DiskSilence> = Vec::new();
-    for more in found {
-        match all.iter_mut().find(|one| one.file == more.file) {
-            Some(one) => one.silent_frames += more.silent_frames,
-            None => all.push(more),
-        }
-    }
-    all
+    let add = |one: &mut DiskSilence, more: DiskSilence| one.silent_frames += more.silent_frames;
+    added_up(found, |one, other| one.file == other.file, add)
 }
 
 /// What the same node lost together.
 pub(super) fn by_node(found: impl Iterator<Item = LostEvents>) -> Vec<LostEvents> {
-    let mut all: Vec<LostEvents> = Vec::new();
-    for more in found {
-        match all.iter_mut().find(|one| one.node == more.node) {
-            Some(one) => one.events += more.events,
-            None => all.push(more),
-        }
-    }
-    all
+    let add = |one: &mut LostEvents, more: LostEvents| one.events += more.events;
+    added_up(found, |one, other| one.node == other.node, add)
 }
 
 /// What was contained in the same unit together.
 pub(super) fn by_unit(found: impl Iterator<Item = Contained>) -> Vec<Contained> {
-    let mut all: Vec<Contained> = Vec::new();
-    for more in found {
-        match all.iter_mut().find(|one| one.unit == more.unit) {
-            Some(one) => {
-                one.blocks += more.blocks;
-                one.failed += more.failed;
-                one.panic = one.panic.take().or(more.panic);
-            }
-            None => all.push(more),
-        }
-    }
-    all
+    let add = |one: &mut Contained, more: Contained| {
+        one.blocks += more.blocks;
+        one.failed += more.failed;
+        one.panic = one.panic.take().or(more.panic);
+    };
+    added_up(found, |one, other| one.unit == other.unit, add)
 }

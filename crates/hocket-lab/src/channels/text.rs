@@ -4,6 +4,7 @@ use super::record::{CapacityRecord, SizeRecord};
 use super::runs::{Played, Probe, Run, Verdict};
 use crate::lines::Lines;
 use crate::numbers::{NONE, count, counted, percent, us};
+use crate::once::each_once;
 use crate::record::ThreadGrant;
 use crate::table::Table;
 
@@ -41,13 +42,7 @@ fn head(record: &CapacityRecord) -> String {
 
 /// Each way to play once.
 pub(super) fn ways(record: &CapacityRecord) -> Vec<&str> {
-    let mut all: Vec<&str> = Vec::new();
-    for size in &record.sizes {
-        if !all.contains(&size.way.as_str()) {
-            all.push(&size.way);
-        }
-    }
-    all
+    each_once(record.sizes.iter().map(|size| size.way.as_str()))
 }
 
 fn table(record: &CapacityRecord) -> Table {

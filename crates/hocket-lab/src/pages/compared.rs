@@ -2,6 +2,7 @@
 
 use super::plots::{Firm, Ratio};
 use crate::harness::ContrastResult;
+use crate::once::each_once;
 
 /// The ratios of interest as rows of a picture: what two names share is said once, and where several
 /// rows share it and the reference, once above them.
@@ -17,13 +18,7 @@ pub(super) fn ratios<'a>(
             Some((ratio(contrast, *firm, &names)?, names))
         })
         .collect();
-    let mut heads: Vec<String> = Vec::new();
-    for (_, names) in &named {
-        let head = names.head();
-        if !heads.contains(&head) {
-            heads.push(head);
-        }
-    }
+    let heads = each_once(named.iter().map(|(_, names)| names.head()));
     if heads.len() * 2 > named.len() {
         return named.into_iter().map(|(ratio, _)| ratio).collect();
     }

@@ -5,6 +5,7 @@ use super::summary::class;
 use super::{Chapter, Over, ThenNow, VariantFigure, VariantTable};
 use crate::harness::{ContrastResult, Standing};
 use crate::numbers::{NONE, change, changed, digits, estimate, percent, quantity, with_unit};
+use crate::once::each_once;
 use crate::stats::Comparison;
 use crate::table::Table;
 
@@ -101,17 +102,12 @@ pub(super) fn then_nearest(chapter: &Chapter<'_>) -> Option<Table> {
 
 /// Definition and source of the old figures, each once.
 pub(super) fn sources(chapter: &Chapter<'_>) -> Vec<String> {
-    let mut said: Vec<String> = Vec::new();
-    for pair in &chapter.then_now {
-        let words = format!(
+    each_once(chapter.then_now.iter().map(|pair| {
+        format!(
             "Then: {} Source: {}.{}",
             pair.then.definition,
             pair.then.source.trim_end_matches('.'),
             pair.then.differs.map_or(String::new(), |what| format!(" Not compared: {what}"))
-        );
-        if !said.contains(&words) {
-            said.push(words);
-        }
-    }
-    said
+        )
+    }))
 }

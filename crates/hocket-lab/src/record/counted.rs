@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::once::{added_up, each_once};
+
 /// What was counted, and what was not.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counted {
@@ -78,27 +80,15 @@ pub struct NotCounted {
 impl Counted {
     /// Adds what another turn or process start counted.
     pub fn add(&mut self, more: Counted) {
-        for group in more.groups {
-            match self.groups.iter_mut().find(|known| known.is_like(&group)) {
-                Some(known) => known.add(&group),
-                None => self.groups.push(group),
-            }
+        let groups = self.groups.drain(..).chain(more.groups);
+        self.groups = added_up(groups, CountedGroup::is_like, CountedGroup::add);
+        self.missing = each_once(self.missing.drain(..).chain(more.missing));
+        self.limits = each_once(self.limits.drain(..).chain(more.limits));
+        for (all, more) in [(&mut self.kinds, more.kinds), (&mut self.readings, more.readings)] {
+            *all = added_up(all.drain(..).chain(more), CountedKind::is_like, CountedKind::add);
         }
-        append_new(&mut self.missing, more.missing);
-        append_new(&mut self.limits, more.limits);
-        add_kinds(&mut self.kinds, more.kinds);
-        add_kinds(&mut self.readings, more.readings);
         self.refused += more.refused;
         self.per_kind |= more.per_kind;
-    }
-}
-
-fn add_kinds(all: &mut Vec<CountedKind>, more: Vec<CountedKind>) {
-    for kind in more {
-        match all.iter_mut().find(|known| known.is_like(&kind)) {
-            Some(known) => known.add(&kind),
-            None => all.push(kind),
-        }
     }
 }
 
@@ -109,7 +99,7 @@ impl CountedKind {
             && self.counts.keys().eq(other.counts.keys())
     }
 
-    fn add(&mut self, more: &CountedKind) {
+    fn add(&mut self, more: CountedKind) {
         self.readings += more.readings;
         self.nodes += more.nodes;
         for (sum, count) in self.counts.values_mut().zip(more.counts.values()) {
@@ -125,19 +115,11 @@ impl CountedGroup {
             && self.counts.keys().eq(other.counts.keys())
     }
 
-    fn add(&mut self, more: &CountedGroup) {
+    fn add(&mut self, more: CountedGroup) {
         self.turns += more.turns;
         self.running_ns += more.running_ns;
         for (sum, count) in self.counts.values_mut().zip(more.counts.values()) {
             *sum = sum.saturating_add(*count);
-        }
-    }
-}
-
-fn append_new<T: PartialEq>(all: &mut Vec<T>, more: Vec<T>) {
-    for one in more {
-        if !all.contains(&one) {
-            all.push(one);
         }
     }
 }

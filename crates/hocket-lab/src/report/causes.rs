@@ -6,6 +6,7 @@ use maud::{Markup, html};
 use super::analysis::{Analysis, Row};
 use crate::foreign::plain;
 use crate::numbers::count;
+use crate::once::each_once;
 use crate::page_parts::palette::STRIPS;
 use crate::record::{Explained, Variant};
 
@@ -38,14 +39,8 @@ pub(super) fn of_the_worst(variant: &Variant) -> String {
 
 /// What could not be seen in the run, each once.
 pub(super) fn limits(analysis: &Analysis) -> Vec<String> {
-    let mut all: Vec<String> = Vec::new();
-    for limit in explained(analysis).flat_map(|(_, explained)| &explained.limits) {
-        let limit = plain(limit);
-        if !all.contains(&limit) {
-            all.push(limit);
-        }
-    }
-    all
+    let limits = explained(analysis).flat_map(|(_, explained)| &explained.limits);
+    each_once(limits.map(|limit| plain(limit)))
 }
 
 /// The section of the page; nothing where the record has no explanations.

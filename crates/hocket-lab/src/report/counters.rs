@@ -9,6 +9,7 @@ use super::tables::name;
 use crate::foreign::plain;
 use crate::lines::shortened;
 use crate::numbers::{NONE, digits, percent};
+use crate::once::each_once;
 use crate::record::{Counted, CountedGroup};
 use crate::table::Table;
 
@@ -106,16 +107,10 @@ impl<'a> Counters<'a> {
 
     /// Kinds of core with counts or with reasons, each once.
     fn cores(&self) -> Vec<&'a str> {
-        let mut all: Vec<&str> = Vec::new();
-        for (_, counted) in &self.rows {
+        each_once(self.rows.iter().flat_map(|(_, counted)| {
             let groups = counted.groups.iter().map(|group| &*group.core);
-            for core in groups.chain(counted.missing.iter().map(|it| &*it.core)) {
-                if !all.contains(&core) {
-                    all.push(core);
-                }
-            }
-        }
-        all
+            groups.chain(counted.missing.iter().map(|it| &*it.core))
+        }))
     }
 }
 

@@ -8,6 +8,7 @@ use serde_json::{Map, Number, Value};
 
 use crate::foreign::plain;
 use crate::numbers::listed;
+use crate::once::each_once;
 use crate::record::{BenchRecord, ThreadGrant};
 
 /// What fits into a column.
@@ -170,19 +171,9 @@ fn flatten(name: &str, value: &Value, out: &mut Vec<Line>) {
 
 /// One line for a fact of all CPUs: what they have in common, or the first of the different ones.
 fn per_cpu(name: &str, cpus: &Map<String, Value>, out: &mut Vec<Line>) {
-    let mut keys: Vec<&String> = Vec::new();
-    for key in cpus.values().filter_map(Value::as_object).flat_map(Map::keys) {
-        if !keys.contains(&key) {
-            keys.push(key);
-        }
-    }
-    for key in keys {
-        let mut distinct: Vec<(String, bool)> = Vec::new();
-        for says in cpus.values().filter_map(|cpu| said(key, cpu.get(key)?)) {
-            if !distinct.contains(&says) {
-                distinct.push(says);
-            }
-        }
+    let keys = cpus.values().filter_map(Value::as_object).flat_map(Map::keys);
+    for key in each_once(keys) {
+        let mut distinct = each_once(cpus.values().filter_map(|cpu| said(key, cpu.get(key)?)));
         let known = distinct.iter().any(|(_, known)| *known);
         // One reason is enough; they differ in the number of the CPU only.
         distinct.truncate(if known { distinct.len() } else { 1 });

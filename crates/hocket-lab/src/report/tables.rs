@@ -5,6 +5,7 @@ use crate::foreign::plain;
 use crate::historic::{HistoricTable, SessionKind, for_session_kind};
 use crate::lines::shortened;
 use crate::numbers::{NONE, change_with, counted, of, percent, percent_range, us};
+use crate::once::each_once;
 use crate::record::{Disturber, Variant};
 use crate::stats::{self, FOR_STEADY, StartComparison, Summary};
 use crate::table::Table;
@@ -196,14 +197,7 @@ pub(super) fn progress(analysis: &Analysis) -> Option<Table> {
 
 /// Names and units of the disturbers of all variants, each once.
 fn disturbers(analysis: &Analysis) -> Vec<String> {
-    let mut out: Vec<String> = Vec::new();
-    for disturber in analysis.rows.iter().flat_map(|row| &row.variant.disturbers) {
-        let named = named(disturber);
-        if !out.contains(&named) {
-            out.push(named);
-        }
-    }
-    out
+    each_once(analysis.rows.iter().flat_map(|row| &row.variant.disturbers).map(named))
 }
 
 fn named(disturber: &Disturber) -> String {
