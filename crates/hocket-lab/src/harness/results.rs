@@ -36,6 +36,25 @@ pub struct Row {
     pub flags: Vec<String>,
 }
 
+impl Row {
+    /// A figure of a turn of which nothing else is known.
+    pub fn new(variant: impl Into<String>, process: u32, round: u32, sample: Sample) -> Row {
+        Row {
+            process,
+            round,
+            turn: 0,
+            warm_up: false,
+            variant: variant.into(),
+            cpus: Vec::new(),
+            started_ns: 0,
+            unit: String::new(),
+            sample,
+            ledger: LedgerEntry::default(),
+            flags: Vec::new(),
+        }
+    }
+}
+
 /// One experiment in one run: what the record says of it besides its rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExperimentRun {
@@ -55,6 +74,22 @@ pub struct ExperimentRun {
     pub not_measurable: Option<String>,
     /// What went wrong: turns that could not be measured, process starts that died.
     pub faults: Vec<String>,
+}
+
+impl ExperimentRun {
+    /// A run of which nothing else is known yet.
+    pub fn new(id: impl Into<String>, size: Size) -> ExperimentRun {
+        ExperimentRun {
+            id: id.into(),
+            definition: String::new(),
+            size,
+            started_at: String::new(),
+            design: None,
+            end: String::new(),
+            not_measurable: None,
+            faults: Vec::new(),
+        }
+    }
 }
 
 /// The rows of one experiment in one run.
@@ -521,33 +556,14 @@ mod tests {
             }
         }
         let variants = vec![Variant::new("a"), Variant::new("b")];
-        let run = ExperimentRun {
-            id: "x".into(),
-            definition: String::new(),
-            size: Size::Quick,
-            started_at: String::new(),
-            design: Some(Design::against_first(variants, "time", Rounds::usual(Size::Quick))),
-            end: String::new(),
-            not_measurable: None,
-            faults: Vec::new(),
-        };
+        let design = Design::against_first(variants, "time", Rounds::usual(Size::Quick));
+        let run = ExperimentRun { design: Some(design), ..ExperimentRun::new("x", Size::Quick) };
         Results { run, rows, seed: 1, historic: Vec::new() }
     }
 
     fn row(variant: &str, round: u32, value: f64, flags: Vec<String>) -> Row {
-        Row {
-            process: round / 20,
-            round: round % 20,
-            turn: 0,
-            warm_up: false,
-            variant: variant.into(),
-            cpus: Vec::new(),
-            started_ns: 0,
-            unit: "ns".into(),
-            sample: Sample::new("time", value, 1, Check::Passed),
-            ledger: LedgerEntry::default(),
-            flags,
-        }
+        let sample = Sample::new("time", value, 1, Check::Passed);
+        Row { unit: "ns".into(), flags, ..Row::new(variant, round / 20, round % 20, sample) }
     }
 
     #[test]

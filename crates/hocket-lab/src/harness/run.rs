@@ -206,14 +206,9 @@ impl One<'_> {
     fn run(&self, keep: &mut RunWriter<'_>, tell: &mut dyn FnMut()) -> Result<(), RunError> {
         let about = self.experiment.about();
         let mut run = ExperimentRun {
-            id: about.id.into(),
             definition: about.definition_digest(),
-            size: self.plan.size,
             started_at: crate::about::now(),
-            design: None,
-            end: String::new(),
-            not_measurable: None,
-            faults: Vec::new(),
+            ..ExperimentRun::new(about.id, self.plan.size)
         };
         match self.experiment.design(self.host, self.plan.size) {
             Err(why) => {

@@ -86,30 +86,24 @@ fn experiment(bench: &BenchRun, series: &[BenchSeries]) -> ExperimentRun {
     let rounds = Rounds { processes: 1, per_process: longest as u32, warm_up: 0 };
     let variants = series.iter().map(|one| one.variant.clone()).collect();
     ExperimentRun {
-        id: bench.name.into(),
         definition: bench.definition.clone(),
-        size: Size::Full,
         started_at: bench.started_at.clone(),
         design: Some(Design::facts(variants, rounds)),
-        end: String::new(),
-        not_measurable: None,
-        faults: Vec::new(),
+        ..ExperimentRun::new(bench.name, Size::Full)
     }
 }
 
 fn rows(bench: &BenchRun, turn: u32, series: &BenchSeries) -> Vec<Row> {
-    let row = |(round, value): (u32, &f64)| Row {
-        process: 0,
-        round,
-        turn,
-        warm_up: false,
-        variant: series.variant.name.clone(),
-        cpus: series.variant.cpus.clone(),
-        started_ns: bench.started_ns,
-        unit: "ns".into(),
-        sample: Sample::new(series.metric, *value, 1, Check::Passed),
-        ledger: LedgerEntry { wall_ns: *value as u64, ..LedgerEntry::default() },
-        flags: Vec::new(),
+    let row = |(round, value): (u32, &f64)| {
+        let sample = Sample::new(series.metric, *value, 1, Check::Passed);
+        Row {
+            turn,
+            cpus: series.variant.cpus.clone(),
+            started_ns: bench.started_ns,
+            unit: "ns".into(),
+            ledger: LedgerEntry { wall_ns: *value as u64, ..LedgerEntry::default() },
+            ..Row::new(&series.variant.name, 0, round, sample)
+        }
     };
     (0..).zip(&series.values_ns).map(row).collect()
 }

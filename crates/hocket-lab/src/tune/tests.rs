@@ -5,7 +5,7 @@ use hocket_rt::Strategy;
 use super::derive::clustered;
 use super::*;
 use crate::harness::{
-    Check, Design, ExperimentRun, LedgerEntry, Results, Rounds, Row, Sample, Size, Variant, twin_of,
+    Check, Design, ExperimentRun, Results, Rounds, Row, Sample, Size, Variant, twin_of,
 };
 use crate::stats::Rng;
 
@@ -29,35 +29,14 @@ fn measured_in(
     for round in 0..rounds {
         for (variant, time) in &turns {
             let value = time * (1.0 + noise * rng.normal());
-            rows.push(Row {
-                process: round % 5,
-                round: round / 5,
-                turn: 0,
-                warm_up: false,
-                variant: variant.clone(),
-                cpus: Vec::new(),
-                started_ns: 0,
-                unit: String::new(),
-                sample: Sample::new(metric, value, 1, Check::Passed),
-                ledger: LedgerEntry::default(),
-                flags: Vec::new(),
-            });
+            let sample = Sample::new(metric, value, 1, Check::Passed);
+            rows.push(Row::new(variant, round % 5, round / 5, sample));
         }
     }
     let variants = times.iter().map(|(variant, _)| variant.clone()).collect();
-    let run = ExperimentRun {
-        id: id.into(),
-        definition: String::new(),
-        size: Size::Quick,
-        started_at: String::new(),
-        design: Some(Design {
-            twins: (0..times.len()).collect(),
-            ..Design::facts(variants, Rounds::usual(Size::Quick))
-        }),
-        end: String::new(),
-        not_measurable: None,
-        faults: Vec::new(),
-    };
+    let facts = Design::facts(variants, Rounds::usual(Size::Quick));
+    let design = Some(Design { twins: (0..times.len()).collect(), ..facts });
+    let run = ExperimentRun { design, ..ExperimentRun::new(id, Size::Quick) };
     Results { run, rows, seed: 1, historic: Vec::new() }
 }
 

@@ -8,8 +8,8 @@
 use std::collections::BTreeMap;
 
 use hocket_lab::harness::{
-    Check, Design, ExperimentRun, FifoGrant, Host, LedgerEntry, Results, Rounds, Row, Sample,
-    Size as Thorough, Variant,
+    Check, Design, ExperimentRun, FifoGrant, Host, Results, Rounds, Row, Sample, Size as Thorough,
+    Variant,
 };
 use hocket_lab::stats::Rng;
 use hocket_machine::Topology;
@@ -205,16 +205,8 @@ pub fn measured(
             }
         }
     }
-    let run = ExperimentRun {
-        id: id.into(),
-        definition: String::new(),
-        size: Thorough::Quick,
-        started_at: String::new(),
-        design: Some(design.clone()),
-        end: String::new(),
-        not_measurable: None,
-        faults: Vec::new(),
-    };
+    let design = Some(design.clone());
+    let run = ExperimentRun { design, ..ExperimentRun::new(id, Thorough::Quick) };
     Results { run, rows, seed, historic: Vec::new() }
 }
 
@@ -231,19 +223,8 @@ fn favoured(noise: Noise, turns: &[(usize, String)], figures: &[f64], start: u64
 }
 
 fn row(process: u32, round: u32, variant: &str, metric: &str, value: f64) -> Row {
-    Row {
-        process,
-        round,
-        turn: 0,
-        warm_up: false,
-        variant: variant.into(),
-        cpus: Vec::new(),
-        started_ns: 0,
-        unit: "ns".into(),
-        sample: Sample::new(metric, value, 1, Check::Passed),
-        ledger: LedgerEntry::default(),
-        flags: Vec::new(),
-    }
+    let sample = Sample::new(metric, value, 1, Check::Passed);
+    Row { unit: "ns".into(), ..Row::new(variant, process, round, sample) }
 }
 
 /// `a` and so many others, all compared with it.

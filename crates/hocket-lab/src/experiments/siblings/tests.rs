@@ -1,9 +1,7 @@
 //! One turn of each pair of this machine, and the verdicts of made-up rows.
 
 use super::*;
-use crate::harness::{
-    Check, ExperimentRun, LedgerEntry, Quantiles, Row, Sample, Standing, Variant,
-};
+use crate::harness::{Check, ExperimentRun, Quantiles, Row, Sample, Standing, Variant};
 
 #[test]
 fn turns_pass_their_checks() {
@@ -37,17 +35,8 @@ fn rows_of_two_cores(says: &str) -> Results {
             }
         }
     }
-    let rounds = Rounds::usual(Size::Quick);
-    let run = ExperimentRun {
-        id: ABOUT.id.into(),
-        definition: String::new(),
-        size: Size::Quick,
-        started_at: String::new(),
-        design: Some(Design::facts(variants, rounds)),
-        end: String::new(),
-        not_measurable: None,
-        faults: Vec::new(),
-    };
+    let design = Some(Design::facts(variants, Rounds::usual(Size::Quick)));
+    let run = ExperimentRun { design, ..ExperimentRun::new(ABOUT.id, Size::Quick) };
     Results { run, rows, seed: 1, historic: Vec::new() }
 }
 
@@ -55,19 +44,8 @@ fn row(variant: &str, cpus: [u32; 2], round: u32, metric: &str, value: f64) -> R
     let spread: Vec<f64> = [0.99, 1.0, 1.01].iter().map(|factor| factor * value).collect();
     let mut sample = Sample::new(metric, value, 3, Check::Passed);
     sample.distribution = Quantiles::of(&spread);
-    Row {
-        process: 0,
-        round,
-        turn: 0,
-        warm_up: false,
-        variant: variant.into(),
-        cpus: cpus.to_vec(),
-        started_ns: u64::from(round) * 1_000_000_000,
-        unit: String::new(),
-        sample,
-        ledger: LedgerEntry::default(),
-        flags: Vec::new(),
-    }
+    let started_ns = u64::from(round) * 1_000_000_000;
+    Row { cpus: cpus.to_vec(), started_ns, ..Row::new(variant, 0, round, sample) }
 }
 
 #[test]
