@@ -7,8 +7,8 @@ use hocket_machine::clock::sleep_until_ns;
 use crate::harness::lateness::OpenLoop;
 use crate::harness::timed::{calibrate, per_op, time};
 use crate::harness::{
-    About, Apparatus, Better, Check, Design, Experiment, Fault, Host, Metric, NotMeasurable,
-    Opened, Parameter, Results, Rounds, Sample, Section, Sentence, Size, Variant, twin_of,
+    About, Apparatus, Check, Design, Experiment, Fault, Host, Metric, NotMeasurable, Opened,
+    Parameter, Results, Rounds, Sample, Section, Sentence, Size, Variant, twin_of,
 };
 
 /// See [`About`].
@@ -27,25 +27,13 @@ static ABOUT: About = About {
     limits: "It holds for work of this kind and length on the CPU that the scheduler chose; every other \
              experiment therefore measures one of its own variants twice as well.",
     metrics: &[
-        Metric {
-            name: "compute",
-            unit: "ns",
-            better: Better::Less,
-            definition: "Time of one step of a chain of dependent 64-bit operations (xorshift), over about 1 ms.",
-        },
-        Metric {
-            name: "memory",
-            unit: "ns",
-            better: Better::Less,
-            definition: "Time of one dependent load from 256 KiB in random order, over about 1 ms.",
-        },
-        Metric {
-            name: "wake",
-            unit: "ns",
-            better: Better::Less,
-            definition: "Median of how late a thread of the ordinary class wakes up from an absolute sleep, \
-                         8 planned wake-ups, 200 µs apart.",
-        },
+        Metric::less("compute", "ns")
+            .means("Time of one step of a chain of dependent 64-bit operations (xorshift), over about 1 ms."),
+        Metric::less("memory", "ns")
+            .means("Time of one dependent load from 256 KiB in random order, over about 1 ms."),
+        Metric::less("wake", "ns")
+            .means("Median of how late a thread of the ordinary class wakes up from an absolute sleep, \
+                    8 planned wake-ups, 200 µs apart."),
     ],
     parameters: &[
         Parameter::new("turn", &TARGET),

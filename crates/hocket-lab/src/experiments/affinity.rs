@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::beside::{Outcome, Scene};
 use crate::harness::turn_threads::Place;
 use crate::harness::{
-    About, Better, Check, Contrast, ContrastResult, Design, Experiment, Host, Metric, NamedRatio,
+    About, Check, Contrast, ContrastResult, Design, Experiment, Host, Metric, NamedRatio,
     NotMeasurable, Opened, Parameter, Results, Rounds, Sample, Section, Sentence, Size, Variant,
     contrast_sentences, judged_together, ratio_told, ratios_sentence,
 };
@@ -29,18 +29,10 @@ static ABOUT: About = About {
              larger working set loses more by it, and on several packages or clusters far more. Migrations are \
              those seen between pieces of some 30 µs.",
     metrics: &[
-        Metric {
-            name: "time",
-            unit: "ms",
-            better: Better::Less,
-            definition: "From the first observed thread's start to the last one's end.",
-        },
-        Metric {
-            name: "migrations",
-            unit: "",
-            better: Better::Less,
-            definition: "How often an observed thread was on another CPU after 8 blocks than before them, in a turn.",
-        },
+        Metric::less("time", "ms")
+            .means("From the first observed thread's start to the last one's end."),
+        Metric::less("migrations", "")
+            .means("How often an observed thread was on another CPU after 8 blocks than before them, in a turn."),
     ],
     parameters: &[Parameter::new("turn", &TURN)],
 };

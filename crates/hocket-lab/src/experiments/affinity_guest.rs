@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::guest::{COMMAND, command_of, written};
 use crate::guest::command::{self, Ran};
 use crate::harness::{
-    About, Better, Check, Design, Experiment, Fault, Historic, Host, Metric, NotMeasurable, Opened,
+    About, Check, Design, Experiment, Fault, Historic, Host, Metric, NotMeasurable, Opened,
     Parameter, Results, Rounds, Sample, Section, Sentence, Size, Variant, contrast_sentences,
 };
 
@@ -29,30 +29,13 @@ static ABOUT: About = About {
              status says. Migrations are those of the process itself, seen every 20 ms: a thread that lives for less than this may be \
              missed, and so may its last moves.",
     metrics: &[
-        Metric {
-            name: "time",
-            unit: "ms",
-            better: Better::Less,
-            definition: "From before the command's start to its end.",
-        },
-        Metric {
-            name: "cpu-time",
-            unit: "ms",
-            better: Better::Less,
-            definition: "CPU time of the command, and of its children that it waited for.",
-        },
-        Metric {
-            name: "switches",
-            unit: "",
-            better: Better::Less,
-            definition: "Context switches of the same, voluntary and involuntary.",
-        },
-        Metric {
-            name: "migrations",
-            unit: "",
-            better: Better::Less,
-            definition: "How often the system moved the threads of the command to another CPU, as its kernel counts it.",
-        },
+        Metric::less("time", "ms").means("From before the command's start to its end."),
+        Metric::less("cpu-time", "ms")
+            .means("CPU time of the command, and of its children that it waited for."),
+        Metric::less("switches", "")
+            .means("Context switches of the same, voluntary and involuntary."),
+        Metric::less("migrations", "")
+            .means("How often the system moved the threads of the command to another CPU, as its kernel counts it."),
     ],
     parameters: &[Parameter::new("patience", &PATIENCE)],
 };

@@ -10,8 +10,8 @@ use super::beside::undisturbed;
 use crate::harness::timed::{calibrate, per_op};
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
-    About, Axis, Better, Check, Design, Experiment, Fault, Host, Mark, Metric, NotMeasurable,
-    Opened, Parameter, Plot, Results, Rounds, Sample, Section, Series, Size, Variant,
+    About, Axis, Check, Design, Experiment, Fault, Host, Mark, Metric, NotMeasurable, Opened,
+    Parameter, Plot, Results, Rounds, Sample, Section, Series, Size, Variant,
 };
 
 /// See [`About`].
@@ -30,12 +30,8 @@ static ABOUT: About = About {
              arrived.",
     limits: "Threads that arrive together and do no work: the least that a barrier costs. In a block they arrive \
              apart, and the wait for the last is the larger part.",
-    metrics: &[Metric {
-        name: "time",
-        unit: "ns",
-        better: Better::Less,
-        definition: "Time of one meeting: from the first thread's start to the last one's end, divided by the meetings.",
-    }],
+    metrics: &[Metric::less("time", "ns")
+        .means("Time of one meeting: from the first thread's start to the last one's end, divided by the meetings.")],
     parameters: &[Parameter::new("turn", &TURN), Parameter::new("spin", &Strategy::USUAL_SPIN)],
 };
 

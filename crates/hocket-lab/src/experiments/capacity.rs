@@ -6,8 +6,8 @@ use hocket_plan::{ScheduleKind, SiblingPolicy};
 use super::playing::{Player, Song, policy};
 use crate::channels::{EXACT, largest};
 use crate::harness::{
-    About, Axis, Better, Check, Design, Experiment, Fault, Host, Metric, NotMeasurable, Opened,
-    Parameter, Plot, Results, Rounds, Sample, Section, Sentence, Series, Size, Variant,
+    About, Axis, Check, Design, Experiment, Fault, Host, Metric, NotMeasurable, Opened, Parameter,
+    Plot, Results, Rounds, Sample, Section, Sentence, Series, Size, Variant,
 };
 
 /// See [`About`].
@@ -29,12 +29,8 @@ static ABOUT: About = About {
     limits: "Probes last a fraction of a second, so this is what holds in general, not what never misses: a rare \
              disturbance is not seen, and one that happens to be seen ends the search too low. The median over \
              rounds is the figure. A period that the device skips is a miss, too, and counts as a missed deadline does.",
-    metrics: &[Metric {
-        name: "channels",
-        unit: "",
-        better: Better::More,
-        definition: "The largest number of channels found to hold, exact to 3 %.",
-    }],
+    metrics: &[Metric::more("channels", "")
+        .means("The largest number of channels found to hold, exact to 3 %.")],
     parameters: &[
         Parameter::new("played-ns", &PLAYED_NS),
         Parameter::new("effects", &EFFECTS),

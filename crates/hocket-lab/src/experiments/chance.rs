@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 
 use super::siblings::{figure, hand_over, hypervisor};
 use crate::harness::{
-    Better, Circumstances, ContrastResult, Fault, Metric, Results, RoundSet, Row, Sample, Sentence,
-    Size, Subject, ratio_told,
+    Circumstances, ContrastResult, Fault, Metric, Results, RoundSet, Row, Sample, Sentence, Size,
+    Subject, ratio_told,
 };
 use crate::siblings::{Classes, Figure, Nearness};
 use crate::stats::{MIN_ROUNDS, MIN_STARTS};
@@ -21,19 +21,10 @@ const AFTER: &str = "hand-over-after";
 
 /// What the experiments that probe have besides their own.
 pub(super) const METRICS: [Metric; 2] = [
-    Metric {
-        name: BEFORE,
-        unit: "ns",
-        better: Better::Neither,
-        definition: "On a virtual machine: one-way hand-over of a cache line between the two CPUs of the turn, as in \
-                     `siblings`, right before the turn.",
-    },
-    Metric {
-        name: AFTER,
-        unit: "ns",
-        better: Better::Neither,
-        definition: "The same right after it.",
-    },
+    Metric::fact(BEFORE, "ns")
+        .means("On a virtual machine: one-way hand-over of a cache line between the two CPUs of the turn, as in \
+                `siblings`, right before the turn."),
+    Metric::fact(AFTER, "ns").means("The same right after it."),
 ];
 
 /// The pair that is worth a probe: two CPUs of a virtual machine, which may be anywhere.

@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::jobs::{Bench, Job, Load, note_missing};
 use crate::harness::timed::{calibrate, per_op};
 use crate::harness::{
-    About, Better, Contrast, ContrastResult, Design, Experiment, Host, Metric, NotMeasurable,
-    Opened, Parameter, Plot, Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant,
+    About, Contrast, ContrastResult, Design, Experiment, Host, Metric, NotMeasurable, Opened,
+    Parameter, Plot, Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant,
     contrast_sentences,
 };
 use crate::numbers;
@@ -25,13 +25,9 @@ static ABOUT: About = About {
              until the first is done; or a thread on another core does. Both kernels' results are checked.",
     limits: "The speed of a seat depends on the kernel, and on clocks that change with the number of busy cores: a seat \
              beside one busy core is not one beside many. A quick run takes at most sixteen seats.",
-    metrics: &[Metric {
-        name: "time",
-        unit: "ns",
-        better: Better::Less,
-        definition: "Time of one pass of the kernel on the seat, from the thread's start to its end: a block of 64 frames \
-                     through 32 filters, or 256 steps of eight chains.",
-    }],
+    metrics: &[Metric::less("time", "ns")
+        .means("Time of one pass of the kernel on the seat, from the thread's start to its end: a block of 64 frames \
+                through 32 filters, or 256 steps of eight chains.")],
     parameters: &[Parameter::new("turn", &TURN), Parameter::new("kernels", &JOBS)],
 };
 

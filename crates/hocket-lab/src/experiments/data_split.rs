@@ -9,9 +9,8 @@ use hocket_machine::pin::{self, CpuSet};
 use hocket_rt::{SpinCost, Strategy, Wait};
 
 use crate::harness::{
-    About, Axis, Better, Check, Contrast, Design, Experiment, Fault, Host, Mark, Metric,
-    NotMeasurable, Opened, Parameter, Plot, Results, Rounds, Sample, Section, Series, Size,
-    Variant,
+    About, Axis, Check, Contrast, Design, Experiment, Fault, Host, Mark, Metric, NotMeasurable,
+    Opened, Parameter, Plot, Results, Rounds, Sample, Section, Series, Size, Variant,
 };
 
 /// See [`About`].
@@ -27,12 +26,8 @@ static ABOUT: About = About {
              all, with `pause` or `futex` (`barrier-pause`, `barrier-futex`), or each part computes the margins that its \
              later stages read by itself (`margins`). One part needs neither. The image must be the same bits.",
     limits: "Starting the threads is not counted; `loop-parallel` counts it. The image fits into the last-level cache.",
-    metrics: &[Metric {
-        name: "time",
-        unit: "us",
-        better: Better::Less,
-        definition: "From the first thread's beginning to the last one's end, for one image.",
-    }],
+    metrics: &[Metric::less("time", "us")
+        .means("From the first thread's beginning to the last one's end, for one image.")],
     parameters: &[Parameter::new("images", &IMAGES), Parameter::new("size", &SIZE)],
 };
 

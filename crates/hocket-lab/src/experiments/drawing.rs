@@ -9,7 +9,7 @@ use hocket_kernels::ThreadGroup;
 use hocket_kernels::mandelbrot::{Picture, View, Writing, render};
 use hocket_machine::{pin, process};
 
-use crate::harness::{Better, Check, Fault, Metric, Sample};
+use crate::harness::{Check, Fault, Metric, Sample};
 
 /// The whole set in 1016 by 718 pixels. The study does not say how many iterations it allowed; with so few,
 /// writing a pixel is a fair part of the work.
@@ -25,34 +25,21 @@ pub(super) const THREADS: [usize; 6] = [1, 2, 8, 32, 128, 512];
 /// Where pictures are written, if anywhere.
 const FOLDER: &str = "HOCKET_LAB_PICTURES";
 
-pub(super) const TIME: Metric = Metric {
-    name: "time",
-    unit: "ms",
-    better: Better::Less,
-    definition: "From the first thread's beginning to the last one's end; without starting the threads.",
-};
+pub(super) const TIME: Metric = Metric::less("time", "ms").means(
+    "From the first thread's beginning to the last one's end; without starting the threads.",
+);
 
-pub(super) const CPU_TIME: Metric = Metric {
-    name: "cpu-time",
-    unit: "ms",
-    better: Better::Less,
-    definition: "CPU time of the process for the picture, with making the picture's memory and the threads.",
-};
+pub(super) const CPU_TIME: Metric = Metric::less("cpu-time", "ms").means(
+    "CPU time of the process for the picture, with making the picture's memory and the threads.",
+);
 
-pub(super) const SWITCHES: Metric = Metric {
-    name: "switches",
-    unit: "",
-    better: Better::Less,
-    definition: "Context switches of all threads, voluntary and involuntary, with those of starting and ending them.",
-};
+pub(super) const SWITCHES: Metric = Metric::less("switches", "")
+    .means("Context switches of all threads, voluntary and involuntary, with those of starting and ending them.");
 
-pub(super) const RETRIES: Metric = Metric {
-    name: "cas-retries",
-    unit: "",
-    better: Better::Less,
-    definition: "How often the counter was read anew because another thread had changed it between reading and \
-                 exchanging it, in a picture of 729488 pixels.",
-};
+pub(super) const RETRIES: Metric = Metric::less("cas-retries", "").means(
+    "How often the counter was read anew because another thread had changed it between reading and \
+     exchanging it, in a picture of 729488 pixels.",
+);
 
 /// How the picture must be.
 pub(super) struct Drawing {

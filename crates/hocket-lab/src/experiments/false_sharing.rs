@@ -8,8 +8,8 @@ use hocket_rt::Padded;
 use crate::harness::timed::{calibrate, per_op};
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
-    About, Better, Check, Design, Experiment, Fault, Host, Metric, NotMeasurable, Opened,
-    Parameter, Relation, Rounds, Sample, Section, Size, Variant,
+    About, Check, Design, Experiment, Fault, Host, Metric, NotMeasurable, Opened, Parameter,
+    Relation, Rounds, Sample, Section, Size, Variant,
 };
 
 /// See [`About`].
@@ -27,13 +27,9 @@ static ABOUT: About = About {
              operations at the end.",
     limits: "Two threads that do nothing else: the worst case. Real code does other work between two writes, and \
              loses as much less.",
-    metrics: &[Metric {
-        name: "time",
-        unit: "ns",
-        better: Better::Less,
-        definition: "Time of one increment of the thread that ended first, because until then the other one counted \
-                     as well: from its start to its end, divided by its increments.",
-    }],
+    metrics: &[Metric::less("time", "ns")
+        .means("Time of one increment of the thread that ended first, because until then the other one counted \
+                as well: from its start to its end, divided by its increments.")],
     parameters: &[Parameter::new("turn", &TURN), Parameter::new("layouts", &LAYOUTS)],
 };
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::guest::{Stage, Turn};
 use crate::harness::{
-    About, Better, Check, Design, Experiment, Fault, Host, Metric, NotMeasurable, Opened, Results,
-    Rounds, Row, Sample, Section, Sentence, Size, Variant, contrast_sentences,
+    About, Check, Design, Experiment, Fault, Host, Metric, NotMeasurable, Opened, Results, Rounds,
+    Row, Sample, Section, Sentence, Size, Variant, contrast_sentences,
 };
 use crate::stats::quantile_sorted;
 
@@ -33,28 +33,17 @@ static ABOUT: About = About {
 };
 
 /// What a guest says.
-pub(super) const TIME: Metric = Metric {
-    name: "time",
-    unit: "ms",
-    better: Better::Less,
-    definition: "How long the work of a round took, by the guest's own clock.",
-};
+pub(super) const TIME: Metric = Metric::less("time", "ms")
+    .means("How long the work of a round took, by the guest's own clock.");
 
 /// The cost of a round beyond its work.
-pub(super) const OVERHEAD: Metric = Metric {
-    name: "overhead",
-    unit: "us",
-    better: Better::Less,
-    definition: "From the lab's request to the answer, less the time in which the guest was busy with it: two lines through pipes \
-                 and two wake-ups. Where the guest does not say how long it was busy, less the time of its work.",
-};
+pub(super) const OVERHEAD: Metric = Metric::less("overhead", "us")
+    .means("From the lab's request to the answer, less the time in which the guest was busy with it: two lines through pipes \
+            and two wake-ups. Where the guest does not say how long it was busy, less the time of its work.");
 
-pub(super) const CPU_TIME: Metric = Metric {
-    name: "cpu-time",
-    unit: "ms",
-    better: Better::Less,
-    definition: "CPU time of the guest's process from the request to the answer, all its threads together.",
-};
+pub(super) const CPU_TIME: Metric = Metric::less("cpu-time", "ms").means(
+    "CPU time of the guest's process from the request to the answer, all its threads together.",
+);
 
 /// What a round of ours beyond its work may cost: what shows differences of a few per cent in rounds of tens of
 /// milliseconds.
@@ -64,29 +53,17 @@ const AIM_US: f64 = 1000.0;
 const MOST_ROUNDS: f64 = 0.95;
 
 /// What the drawing threads of our guests used; the guest counts it.
-pub(super) const DRAW_CPU_TIME: Metric = Metric {
-    name: "draw-cpu-time",
-    unit: "ms",
-    better: Better::Less,
-    definition: "CPU time from the first thread's beginning to the last one's end, as the guest counts it; without starting the \
-                 threads.",
-};
+pub(super) const DRAW_CPU_TIME: Metric = Metric::less("draw-cpu-time", "ms")
+    .means("CPU time from the first thread's beginning to the last one's end, as the guest counts it; without starting the \
+            threads.");
 
 /// The same for context switches that a thread asked for.
-pub(super) const VOLUNTARY: Metric = Metric {
-    name: "switches-voluntary",
-    unit: "",
-    better: Better::Less,
-    definition: "Context switches of all threads of the guest because a thread waited.",
-};
+pub(super) const VOLUNTARY: Metric = Metric::less("switches-voluntary", "")
+    .means("Context switches of all threads of the guest because a thread waited.");
 
 /// And those that it did not ask for.
-pub(super) const INVOLUNTARY: Metric = Metric {
-    name: "switches-involuntary",
-    unit: "",
-    better: Better::Less,
-    definition: "Context switches of all threads of the guest because another thread took the CPU.",
-};
+pub(super) const INVOLUNTARY: Metric = Metric::less("switches-involuntary", "")
+    .means("Context switches of all threads of the guest because another thread took the CPU.");
 
 /// How long a round may take.
 const PATIENCE: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(60)];
@@ -238,21 +215,13 @@ pub(super) fn overhead(results: &Results) -> Option<Sentence> {
 /// Results of a described run: three process starts of four rounds, in which each figure is the same but for a thousandth.
 #[cfg(test)]
 pub(super) fn measured(design: Design, figures: &[(&str, &'static str, f64)]) -> Results {
-    use crate::harness::{ExperimentRun, LedgerEntry, Row, twin_of};
+    use crate::harness::{ExperimentRun, twin_of};
     let twins = design.twins.iter().map(|twin| design.variants[*twin].name.clone());
     let twins: Vec<String> = twins.collect();
-    let row = |variant: &str, at: u32, metric: &str, value: f64| Row {
-        process: at / 4,
-        round: at % 4,
-        turn: 0,
-        warm_up: false,
-        variant: variant.into(),
-        cpus: Vec::new(),
-        started_ns: u64::from(at),
-        unit: String::new(),
-        sample: Sample::new(metric, value * (1.0 + 0.001 * f64::from(at % 3)), 1, Check::Passed),
-        ledger: LedgerEntry::default(),
-        flags: Vec::new(),
+    let row = |variant: &str, at: u32, metric: &str, value: f64| {
+        let value = value * (1.0 + 0.001 * f64::from(at % 3));
+        let sample = Sample::new(metric, value, 1, Check::Passed);
+        Row { started_ns: u64::from(at), ..Row::new(variant, at / 4, at % 4, sample) }
     };
     let mut rows = Vec::new();
     for at in 0..12 {
@@ -263,16 +232,7 @@ pub(super) fn measured(design: Design, figures: &[(&str, &'static str, f64)]) ->
             }
         }
     }
-    let run = ExperimentRun {
-        id: ID.into(),
-        definition: String::new(),
-        size: Size::Quick,
-        started_at: String::new(),
-        design: Some(design),
-        end: String::new(),
-        not_measurable: None,
-        faults: Vec::new(),
-    };
+    let run = ExperimentRun { design: Some(design), ..ExperimentRun::new(ID, Size::Quick) };
     Results { run, rows, seed: 1, historic: Vec::new() }
 }
 

@@ -5,8 +5,8 @@ mod perform;
 use std::sync::OnceLock;
 
 use crate::harness::{
-    About, Better, Check, Design, Experiment, Fault, Host, Metric, NotMeasurable, Opened,
-    Parameter, Plot, Results, Rounds, Sample, Section, Sentence, Size, Span, Variant,
+    About, Check, Design, Experiment, Fault, Host, Metric, NotMeasurable, Opened, Parameter, Plot,
+    Results, Rounds, Sample, Section, Sentence, Size, Span, Variant,
 };
 use crate::patterns::{LoadPattern, PatternError};
 use perform::Performance;
@@ -35,24 +35,12 @@ macro_rules! of_threads {
     ($($n:literal)*) => {
         /// What is told of the thread of this number.
         const METRICS: &[Metric] = &[
-            Metric {
-                name: "all",
-                unit: "ms",
-                better: Better::Less,
-                definition: "From the first thread's beginning to the last one's end.",
-            },
-            $(Metric {
-                name: concat!("begin-", $n),
-                unit: "ms",
-                better: Better::Neither,
-                definition: concat!("When thread ", $n, " of the pattern began, after the first."),
-            },
-            Metric {
-                name: concat!("time-", $n),
-                unit: "ms",
-                better: Better::Less,
-                definition: concat!("From there to the end of thread ", $n, " of the pattern."),
-            },)*
+            Metric::less("all", "ms")
+                .means("From the first thread's beginning to the last one's end."),
+            $(Metric::fact(concat!("begin-", $n), "ms")
+                .means(concat!("When thread ", $n, " of the pattern began, after the first.")),
+            Metric::less(concat!("time-", $n), "ms")
+                .means(concat!("From there to the end of thread ", $n, " of the pattern.")),)*
         ];
     };
 }

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use crate::harness::timed::time;
 use crate::harness::{
-    About, Better, Check, Contrast, Design, Experiment, Fault, Host, Metric, NotMeasurable, Opened,
+    About, Check, Contrast, Design, Experiment, Fault, Host, Metric, NotMeasurable, Opened,
     Parameter, Rounds, Sample, Section, Size, Variant,
 };
 use workers::Workers;
@@ -32,12 +32,9 @@ static ABOUT: About = About {
              of all iterations is compared with the serial one.",
     limits: "One kind of loop, whose rows differ in length. `openmp` measures OpenMP from C, `jvm` the \
              JVM's parallel streams; comparison/ measures OpenMP under the engine's own graphs.",
-    metrics: &[Metric {
-        name: "time",
-        unit: "us",
-        better: Better::Less,
-        definition: "Time of one loop, as its caller sees it: from before it begins to after it has ended.",
-    }],
+    metrics: &[Metric::less("time", "us").means(
+        "Time of one loop, as its caller sees it: from before it begins to after it has ended.",
+    )],
     parameters: &[Parameter::new("loops", &LOOPS)],
 };
 

@@ -7,7 +7,7 @@ use hocket_machine::class::Class;
 use super::beside::{Outcome, Scene, granted};
 use crate::harness::turn_threads::Place;
 use crate::harness::{
-    About, Better, Check, Contrast, ContrastResult, Design, Experiment, Host, Metric, NamedRatio,
+    About, Check, Contrast, ContrastResult, Design, Experiment, Host, Metric, NamedRatio,
     NotMeasurable, Opened, Parameter, Relation, Results, Rounds, Sample, Section, Sentence, Size,
     Variant, contrast_sentence, judged_together, ratio_told, ratios_sentence,
 };
@@ -32,18 +32,9 @@ static ABOUT: About = About {
     limits: "Threads that compute without a pause. Threads that sleep and wake up are treated better by the \
              ordinary class than these figures say; `wake` shows how they fare.",
     metrics: &[
-        Metric {
-            name: "time",
-            unit: "ms",
-            better: Better::Less,
-            definition: "Time that the observed thread needs for its work.",
-        },
-        Metric {
-            name: "load-share",
-            unit: "%",
-            better: Better::More,
-            definition: "CPU time that all load threads got, in percent of the observed thread's time; a whole CPU is 100.",
-        },
+        Metric::less("time", "ms").means("Time that the observed thread needs for its work."),
+        Metric::more("load-share", "%")
+            .means("CPU time that all load threads got, in percent of the observed thread's time; a whole CPU is 100."),
     ],
     parameters: &[
         Parameter::new("turn", &TURN),

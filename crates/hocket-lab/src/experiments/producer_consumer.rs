@@ -11,9 +11,9 @@ use super::words::where_two_are;
 use crate::harness::timed::calibrate;
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
-    About, Axis, Bar, Better, Check, Design, Experiment, Fault, Host, Metric, NamedRatio,
-    NotMeasurable, Opened, Parameter, Plot, Relation, Results, Rounds, Sample, Section, Sentence,
-    Size, Variant, judged_together, ratio_told,
+    About, Axis, Bar, Check, Design, Experiment, Fault, Host, Metric, NamedRatio, NotMeasurable,
+    Opened, Parameter, Plot, Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant,
+    judged_together, ratio_told,
 };
 use crate::numbers;
 
@@ -32,12 +32,9 @@ static ABOUT: About = About {
              must arrive, once and in order.",
     limits: "Neither thread does anything else, so the queue is always full or always empty: the most hand-overs that it \
              carries, not how long one item is on its way. A ring keeps its CPUs busy; `idle-cost` shows what that costs.",
-    metrics: &[Metric {
-        name: "items",
-        unit: "1/s",
-        better: Better::More,
-        definition: "Items that arrive, a second, from the first thread's beginning to the last one's end.",
-    }],
+    metrics: &[Metric::more("items", "1/s").means(
+        "Items that arrive, a second, from the first thread's beginning to the last one's end.",
+    )],
     parameters: &[Parameter::new("turn", &TURN), Parameter::new("rooms", &ROOMS)],
 };
 

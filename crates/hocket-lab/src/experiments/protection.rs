@@ -6,8 +6,8 @@ use super::playing::{Played, Player, Song, effects_for, no_effect, policy};
 use crate::bench::seat_cpus;
 use crate::disturb::{DisturbSpec, Disturbers, Load, SeatCpus, Where};
 use crate::harness::{
-    About, Apparatus, Better, Check, Contrast, Design, Experiment, Fault, Host, Metric,
-    NotMeasurable, Opened, Parameter, Results, Rounds, Sample, Section, Sentence, Size, Variant,
+    About, Apparatus, Check, Contrast, Design, Experiment, Fault, Host, Metric, NotMeasurable,
+    Opened, Parameter, Results, Rounds, Sample, Section, Sentence, Size, Variant,
     contrast_sentences,
 };
 use crate::stats::wilson;
@@ -28,37 +28,16 @@ static ABOUT: About = About {
     limits: "Disturbers are threads of the same process, as a host's own helpers are; `process-affinity` and \
              `reserve-core` move those, and not other processes'. Policies with fewer workers take longer for a block.",
     metrics: &[
-        Metric {
-            name: "duration",
-            unit: "us",
-            better: Better::Less,
-            definition: "Median time from the leader's awakening to the complete output, over the blocks of a turn.",
-        },
-        Metric {
-            name: "duration-p99",
-            unit: "us",
-            better: Better::Less,
-            definition: "99 of 100 blocks of a turn took at most this.",
-        },
-        Metric {
-            name: "lateness-p99",
-            unit: "us",
-            better: Better::Less,
-            definition: "99 of 100 blocks of a turn began at most this late.",
-        },
-        Metric {
-            name: "misses",
-            unit: "%",
-            better: Better::Less,
-            definition: "Periods for which the device had nothing new to play, in percent of all: those of late blocks, and \
-                         those that passed without a block.",
-        },
-        Metric {
-            name: "disturbers",
-            unit: "1/s",
-            better: Better::More,
-            definition: "Correlations of 4096 frames that all disturbers computed, for each second of playing.",
-        },
+        Metric::less("duration", "us")
+            .means("Median time from the leader's awakening to the complete output, over the blocks of a turn."),
+        Metric::less("duration-p99", "us").means("99 of 100 blocks of a turn took at most this."),
+        Metric::less("lateness-p99", "us")
+            .means("99 of 100 blocks of a turn began at most this late."),
+        Metric::less("misses", "%")
+            .means("Periods for which the device had nothing new to play, in percent of all: those of late blocks, and \
+                    those that passed without a block."),
+        Metric::more("disturbers", "1/s")
+            .means("Correlations of 4096 frames that all disturbers computed, for each second of playing."),
     ],
     parameters: &[
         Parameter::new("blocks", &BLOCKS),

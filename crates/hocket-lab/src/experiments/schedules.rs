@@ -6,7 +6,7 @@ use hocket_rt::Strategy;
 
 use super::playing::{Player, Song, effects_for, no_effect};
 use crate::harness::{
-    About, Apparatus, Axis, Better, Check, ContrastResult, Design, Experiment, Fault, Host, Metric,
+    About, Apparatus, Axis, Check, ContrastResult, Design, Experiment, Fault, Host, Metric,
     NotMeasurable, Opened, Parameter, Plot, Results, Rounds, Sample, Section, Sentence, Series,
     Size, Variant, contrast_sentences, ratio_told,
 };
@@ -30,18 +30,10 @@ static ABOUT: About = About {
              to share. Nobody else wants the CPUs on purpose: `protection` is about that. A wait that spins \
              costs its seat for the length of the block, which is not counted here; `idle-cost` and `wake` show it.",
     metrics: &[
-        Metric {
-            name: "duration",
-            unit: "us",
-            better: Better::Less,
-            definition: "Median over a turn's blocks of the time from the leader's awakening to the complete output.",
-        },
-        Metric {
-            name: "duration-p99",
-            unit: "us",
-            better: Better::Less,
-            definition: "99 of 100 blocks of a turn took at most this; with fewer than 100 blocks, nearly the longest.",
-        },
+        Metric::less("duration", "us")
+            .means("Median over a turn's blocks of the time from the leader's awakening to the complete output."),
+        Metric::less("duration-p99", "us")
+            .means("99 of 100 blocks of a turn took at most this; with fewer than 100 blocks, nearly the longest."),
     ],
     parameters: &[
         Parameter::new("played-ns", &PLAYED_NS),

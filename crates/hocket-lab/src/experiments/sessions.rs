@@ -6,7 +6,7 @@ use super::playing::{Player, RATE_HZ, Song, effects_for, no_effect, policy};
 use crate::bench::seat_cpus;
 use crate::disturb::{DisturbSpec, Disturbers, Load, PreviewSource, SeatCpus, Where};
 use crate::harness::{
-    About, Apparatus, Better, Check, Contrast, Design, Experiment, Fault, Historic, Host, Metric,
+    About, Apparatus, Check, Contrast, Design, Experiment, Fault, Historic, Host, Metric,
     NotMeasurable, Opened, Parameter, Results, Rounds, Sample, Section, Sentence, Size, Variant,
     contrast_sentences,
 };
@@ -30,30 +30,13 @@ static ABOUT: About = About {
              far the slowest block is from the mean. It left SMT off by the system's switch, which `off` only \
              imitates: siblings are then free for the preview. The file is read from the page cache.",
     metrics: &[
-        Metric {
-            name: "block-mean",
-            unit: "ms",
-            better: Better::Less,
-            definition: "Mean time from the leader's awakening to the complete output, over the blocks of a turn.",
-        },
-        Metric {
-            name: "block-max",
-            unit: "ms",
-            better: Better::Less,
-            definition: "The largest of these times in a turn.",
-        },
-        Metric {
-            name: "effects",
-            unit: "",
-            better: Better::Neither,
-            definition: "Effects in each channel, so many that a block takes about 2 ms.",
-        },
-        Metric {
-            name: "preview-pieces",
-            unit: "1/s",
-            better: Better::More,
-            definition: "Pieces of the preview that were computed in the turn, for each second of playing.",
-        },
+        Metric::less("block-mean", "ms")
+            .means("Mean time from the leader's awakening to the complete output, over the blocks of a turn."),
+        Metric::less("block-max", "ms").means("The largest of these times in a turn."),
+        Metric::fact("effects", "")
+            .means("Effects in each channel, so many that a block takes about 2 ms."),
+        Metric::more("preview-pieces", "1/s")
+            .means("Pieces of the preview that were computed in the turn, for each second of playing."),
     ],
     parameters: &[
         Parameter::new("blocks", &BLOCKS),

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::priority;
 use crate::harness::{
-    About, Better, Design, Experiment, Host, Metric, NotMeasurable, Opened, Parameter, Relation,
-    Results, Rounds, Section, Sentence, Size, Variant, contrast_sentence, contrast_sentences,
+    About, Design, Experiment, Host, Metric, NotMeasurable, Opened, Parameter, Relation, Results,
+    Rounds, Section, Sentence, Size, Variant, contrast_sentence, contrast_sentences,
 };
 
 /// See [`About`].
@@ -23,18 +23,10 @@ static ABOUT: About = About {
     limits: "One kind of work. Processors with two seats a core share it by their own rule; that of POWER and a few \
              others can be told priorities, which is not done here.",
     metrics: &[
-        Metric {
-            name: "time",
-            unit: "ms",
-            better: Better::Less,
-            definition: "Time that the timed thread needs for its work.",
-        },
-        Metric {
-            name: "load-share",
-            unit: "%",
-            better: Better::More,
-            definition: "CPU time that the other thread got, in percent of that time; a whole CPU is 100.",
-        },
+        Metric::less("time", "ms").means("Time that the timed thread needs for its work."),
+        Metric::more("load-share", "%").means(
+            "CPU time that the other thread got, in percent of that time; a whole CPU is 100.",
+        ),
     ],
     parameters: &[Parameter::new("turn", &TURN), Parameter::new("asked", &ASKED)],
 };

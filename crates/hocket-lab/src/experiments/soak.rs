@@ -22,8 +22,8 @@ use watched::{Watched, hours, times};
 use crate::harness::lateness::OpenLoop;
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
-    About, Axis, Better, Check, Design, Experiment, Fault, Host, Metric, NotMeasurable, Opened,
-    Parameter, Plot, Results, Rounds, Sample, Section, Sentence, Series, Size, Variant,
+    About, Axis, Check, Design, Experiment, Fault, Host, Metric, NotMeasurable, Opened, Parameter,
+    Plot, Results, Rounds, Sample, Section, Sentence, Series, Size, Variant,
 };
 use crate::numbers::{count, quantity};
 
@@ -36,82 +36,42 @@ macro_rules! limits {
         /// What counts as late, and the metric that counts it.
         const LIMITS: &[(&str, u64)] = &[$(($name, $ns)),*];
         const METRICS: &[Metric] = &[
-            $(Metric {
-                name: $name,
-                unit: "",
-                better: Better::Less,
-                definition: "How many disturbances were later than this limit. Wake-ups that one stall delays are one disturbance: \
-                             each was due before the thread had the last one. So is each pause of `watcher`. For `hwlat`: how \
-                             many windows had a gap longer than this.",
-            },)*
-            Metric {
-                name: "late",
-                unit: "",
-                better: Better::Less,
-                definition: "How many wake-ups were more than 0.25 ms late; for `watcher` how many pauses were longer.",
-            },
-            Metric {
-                name: "put-aside",
-                unit: "",
-                better: Better::Less,
-                definition: "Of the disturbances later than 0.25 ms, those during which the thread waited for its CPU for more than \
-                             half of the time, while other threads ran.",
-            },
-            Metric {
-                name: "longest",
-                unit: "ns",
-                better: Better::Less,
-                definition: "The latest wake-up of the turn, or the longest pause.",
-            },
-            Metric {
-                name: "watched",
-                unit: "s",
-                better: Better::More,
-                definition: "How long the thread was watched; of a tracer of the kernel, all of its threads together.",
-            },
-            Metric {
-                name: "noise",
-                unit: "%",
-                better: Better::Less,
-                definition: "Of the time that `osnoise` watched CPUs, the share that its threads lost.",
-            },
-            Metric {
-                name: "windows",
-                unit: "",
-                better: Better::More,
-                definition: "How many windows `hwlat` has watched. It tells of the longest gap of each.",
-            },
-            Metric {
-                name: "gaps",
-                unit: "",
-                better: Better::Less,
-                definition: "How many gaps above its threshold `hwlat` counted in all windows together.",
-            },
-            Metric {
-                name: "threshold",
-                unit: "ns",
-                better: Better::Less,
-                definition: "The system's `tracing_thresh` while `hwlat` ran. It tells of longer gaps only.",
-            },
+            $(Metric::less($name, "")
+                .means("How many disturbances were later than this limit. Wake-ups that one stall delays are one disturbance: \
+                        each was due before the thread had the last one. So is each pause of `watcher`. For `hwlat`: how \
+                        many windows had a gap longer than this."),)*
+            Metric::less("late", "")
+                .means("How many wake-ups were more than 0.25 ms late; for `watcher` how many pauses were longer."),
+            Metric::less("put-aside", "")
+                .means("Of the disturbances later than 0.25 ms, those during which the thread waited for its CPU for more than \
+                        half of the time, while other threads ran."),
+            Metric::less("longest", "ns")
+                .means("The latest wake-up of the turn, or the longest pause."),
+            Metric::more("watched", "s")
+                .means("How long the thread was watched; of a tracer of the kernel, all of its threads together."),
+            Metric::less("noise", "%")
+                .means("Of the time that `osnoise` watched CPUs, the share that its threads lost."),
+            Metric::more("windows", "")
+                .means("How many windows `hwlat` has watched. It tells of the longest gap of each."),
+            Metric::less("gaps", "")
+                .means("How many gaps above its threshold `hwlat` counted in all windows together."),
+            Metric::less("threshold", "ns")
+                .means("The system's `tracing_thresh` while `hwlat` ran. It tells of longer gaps only."),
             causes("noise-hardware"),
             causes("noise-nmi"),
             causes("noise-irq"),
             causes("noise-softirq"),
             causes("noise-thread"),
-            Metric {
-                name: "smi",
-                unit: "",
-                better: Better::Less,
-                definition: "How many system management interrupts the CPU of `watcher` had in the turn, as an Intel processor counts \
-                             them.",
-            },
+            Metric::less("smi", "")
+                .means("How many system management interrupts the CPU of `watcher` had in the turn, as an Intel processor counts \
+                        them."),
         ];
     };
 }
 
 const fn causes(name: &'static str) -> Metric {
     let definition = "How often the tracer `osnoise` saw this cause; hardware is what no part of the kernel explains, as a host.";
-    Metric { name, unit: "", better: Better::Less, definition }
+    Metric::less(name, "").means(definition)
 }
 
 limits! {

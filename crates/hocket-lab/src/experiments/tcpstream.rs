@@ -2,8 +2,8 @@
 
 use super::loads::{self, Served, probe_lines};
 use crate::harness::{
-    About, Better, Design, Experiment, Host, Metric, NotMeasurable, Opened, Parameter, Plot,
-    Results, Section, Sentence, Size,
+    About, Design, Experiment, Host, Metric, NotMeasurable, Opened, Parameter, Plot, Results,
+    Section, Sentence, Size,
 };
 
 /// See [`About`].
@@ -35,35 +35,18 @@ static ABOUT: About = About {
 /// Those of `fileserver`, too.
 pub(super) const fn metrics() -> [Metric; 15] {
     const fn latency(name: &'static str, definition: &'static str) -> Metric {
-        Metric { name, unit: "us", better: Better::Less, definition }
+        Metric::less(name, "us").means(definition)
     }
     [
-        Metric {
-            name: "bandwidth",
-            unit: "MB/s",
-            better: Better::More,
-            definition: "Contents of writes and reads of all clients, in 10^6 bytes, from the first client's start to the last \
-                         one's end.",
-        },
-        Metric {
-            name: "rate",
-            unit: "1/s",
-            better: Better::More,
-            definition: "Operations of all clients in the same time.",
-        },
-        Metric {
-            name: "historic-bandwidth",
-            unit: "MB/s",
-            better: Better::More,
-            definition: "132 MB for every 1004 documents, in the same time, whatever was moved: so dbench 1 counts for each client \
-                         and trace. Mix 1999 only.",
-        },
-        Metric {
-            name: "cpu-time",
-            unit: "ns",
-            better: Better::Less,
-            definition: "CPU time of all threads, user and system, divided by the operations.",
-        },
+        Metric::more("bandwidth", "MB/s")
+            .means("Contents of writes and reads of all clients, in 10^6 bytes, from the first client's start to the last \
+                    one's end."),
+        Metric::more("rate", "1/s").means("Operations of all clients in the same time."),
+        Metric::more("historic-bandwidth", "MB/s")
+            .means("132 MB for every 1004 documents, in the same time, whatever was moved: so dbench 1 counts for each client \
+                    and trace. Mix 1999 only."),
+        Metric::less("cpu-time", "ns")
+            .means("CPU time of all threads, user and system, divided by the operations."),
         latency("latency", "From one operation's end to the next one's, at a client; the median."),
         latency("latency-create", "The same of files that are made."),
         latency("latency-open", "The same of files that are opened, or are not there to be."),

@@ -15,9 +15,9 @@ use super::beside::keep_busy;
 use crate::harness::lateness::OpenLoop;
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
-    About, Apparatus, Better, Check, Contrast, ContrastResult, Design, Experiment, Fault, Host,
-    Metric, NamedRatio, NotMeasurable, Opened, Parameter, Quantiles, Results, Rounds, Sample,
-    Section, Sentence, Size, Variant, judged_together, ratio_told, ratios_sentence,
+    About, Apparatus, Check, Contrast, ContrastResult, Design, Experiment, Fault, Host, Metric,
+    NamedRatio, NotMeasurable, Opened, Parameter, Quantiles, Results, Rounds, Sample, Section,
+    Sentence, Size, Variant, judged_together, ratio_told, ratios_sentence,
 };
 use crate::numbers::quantity;
 
@@ -46,19 +46,11 @@ static ABOUT: About = About {
              (irqbalance, tuned) may undo a change within a turn. Settings beside memory that is short, or a disk at \
              work, are not measured.",
     metrics: &[
-        Metric {
-            name: "lateness",
-            unit: "ns",
-            better: Better::Less,
-            definition: "Median over a turn of the time from the planned instant until the thread runs again and has \
-                         written to its page.",
-        },
-        Metric {
-            name: "lateness-p99",
-            unit: "ns",
-            better: Better::Less,
-            definition: "99 of 100 of these times of a turn are at most this; in a full run only.",
-        },
+        Metric::less("lateness", "ns")
+            .means("Median over a turn of the time from the planned instant until the thread runs again and has \
+                    written to its page."),
+        Metric::less("lateness-p99", "ns")
+            .means("99 of 100 of these times of a turn are at most this; in a full run only."),
     ],
     parameters: &[
         Parameter::new("period-ns", &PERIOD_NS),

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use super::siblings::{self, BARE, Pairs, UNDER, hypervisor, pairs_of, variants};
 use crate::harness::{
-    About, Better, Design, Experiment, Host, Metric, NotMeasurable, Opened, Parameter, Plot,
-    Results, Rounds, Section, Sentence, Size, Variant, standard_plots,
+    About, Design, Experiment, Host, Metric, NotMeasurable, Opened, Parameter, Plot, Results,
+    Rounds, Section, Sentence, Size, Variant, standard_plots,
 };
 
 /// See [`About`].
@@ -39,18 +39,10 @@ static ABOUT: About = About {
         siblings::METRICS[2],
         siblings::METRICS[3],
         siblings::METRICS[4],
-        Metric {
-            name: GAP,
-            unit: "us",
-            better: Better::Less,
-            definition: "The longest time between two readings of the clock by a thread that does nothing else, in a turn.",
-        },
-        Metric {
-            name: LOST,
-            unit: "%",
-            better: Better::Less,
-            definition: "The share of the turn that lies in gaps above 50 µs between two readings.",
-        },
+        Metric::less(GAP, "us")
+            .means("The longest time between two readings of the clock by a thread that does nothing else, in a turn."),
+        Metric::less(LOST, "%")
+            .means("The share of the turn that lies in gaps above 50 µs between two readings."),
     ],
     parameters: &[Parameter::new("turn", &TURN), Parameter::new("gap-ns", &lost::LEAST_GAP_NS)],
 };

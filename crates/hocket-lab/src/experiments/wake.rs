@@ -11,7 +11,7 @@ use super::beside::keep_busy;
 use crate::harness::lateness::OpenLoop;
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
-    About, Better, Check, Contrast, Design, Experiment, Fault, Host, Metric, NotMeasurable, Opened,
+    About, Check, Contrast, Design, Experiment, Fault, Host, Metric, NotMeasurable, Opened,
     Parameter, Quantiles, Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant,
     contrast_sentences,
 };
@@ -35,26 +35,13 @@ static ABOUT: About = About {
              come back after longer pauses than 500 µs. `clock` in the ordinary class has Linux's timer slack of 50 µs and in FIFO \
              none, so the two classes are not compared with it. In a virtual machine the host's scheduler is part of it.",
     metrics: &[
-        Metric {
-            name: "lateness",
-            unit: "ns",
-            better: Better::Less,
-            definition: "Median over a turn of the time from the signal (from the planned instant for `clock`) to \
-                         the first instruction of the thread after its wait.",
-        },
-        Metric {
-            name: "lateness-p99",
-            unit: "ns",
-            better: Better::Less,
-            definition: "99 of 100 of these times of a turn are at most this; only of turns of 100 wake-ups or more, in \
-                         a full run.",
-        },
-        Metric {
-            name: "lateness-max",
-            unit: "ns",
-            better: Better::Less,
-            definition: "The longest of these times in a turn.",
-        },
+        Metric::less("lateness", "ns")
+            .means("Median over a turn of the time from the signal (from the planned instant for `clock`) to \
+                    the first instruction of the thread after its wait."),
+        Metric::less("lateness-p99", "ns")
+            .means("99 of 100 of these times of a turn are at most this; only of turns of 100 wake-ups or more, in \
+                    a full run."),
+        Metric::less("lateness-max", "ns").means("The longest of these times in a turn."),
     ],
     parameters: &[
         Parameter::new("period-ns", &PERIOD_NS),

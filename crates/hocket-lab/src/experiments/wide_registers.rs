@@ -8,9 +8,9 @@ use super::beside::undisturbed;
 use crate::harness::lateness::OpenLoop;
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
-    About, Axis, Better, Contrast, ContrastResult, Design, Estimate, Experiment, Fault, Host,
-    Metric, NotMeasurable, Opened, Parameter, Plot, Results, Rounds, Sample, Section, Sentence,
-    Series, Size, Variant, contrast_sentence,
+    About, Axis, Contrast, ContrastResult, Design, Estimate, Experiment, Fault, Host, Metric,
+    NotMeasurable, Opened, Parameter, Plot, Results, Rounds, Sample, Section, Sentence, Series,
+    Size, Variant, contrast_sentence,
 };
 use crate::numbers::{self, quantity};
 use walk::{Fill, PIECES, Times, Walk, slow_ns};
@@ -39,21 +39,13 @@ static ABOUT: About = About {
              package's other cores. Another thread on the same core that uses wide registers may keep them switched \
              on for both fills. Blocks of some 60 µs: a longer one loses a smaller part.",
     metrics: &[
-        Metric {
-            name: "time",
-            unit: "ns",
-            better: Better::Less,
-            definition: "Time of a block of 64 pieces, from the first reading of the clock to the last: the median \
-                         over the blocks of a turn.",
-        },
-        Metric {
-            name: "slow",
-            unit: "ns",
-            better: Better::Less,
-            definition: "From a block's beginning to the end of the last piece that takes at least 1.25 times the \
-                         median piece of the block's last quarter; 0 where there is none. By the medians of each \
-                         piece over the blocks of a turn.",
-        },
+        Metric::less("time", "ns")
+            .means("Time of a block of 64 pieces, from the first reading of the clock to the last: the median \
+                    over the blocks of a turn."),
+        Metric::less("slow", "ns")
+            .means("From a block's beginning to the end of the last piece that takes at least 1.25 times the \
+                    median piece of the block's last quarter; 0 where there is none. By the medians of each \
+                    piece over the blocks of a turn."),
         piece(
             "piece-1",
             "Time of a piece in the first eighth of a block: the mean of its pieces' medians.",
@@ -74,7 +66,7 @@ static ABOUT: About = About {
 };
 
 const fn piece(name: &'static str, definition: &'static str) -> Metric {
-    Metric { name, unit: "ns", better: Better::Less, definition }
+    Metric::less(name, "ns").means(definition)
 }
 
 /// By place in the block.

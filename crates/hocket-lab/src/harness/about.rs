@@ -75,6 +75,28 @@ pub struct Metric {
     pub definition: &'static str,
 }
 
+impl Metric {
+    /// A figure of which less is better. [`Metric::means`] says what it is.
+    pub const fn less(name: &'static str, unit: &'static str) -> Metric {
+        Metric { name, unit, better: Better::Less, definition: "" }
+    }
+
+    /// The same, of which more is better.
+    pub const fn more(name: &'static str, unit: &'static str) -> Metric {
+        Metric { better: Better::More, ..Metric::less(name, unit) }
+    }
+
+    /// A figure that is neither good nor bad.
+    pub const fn fact(name: &'static str, unit: &'static str) -> Metric {
+        Metric { better: Better::Neither, ..Metric::less(name, unit) }
+    }
+
+    /// With its definition.
+    pub const fn means(self, definition: &'static str) -> Metric {
+        Metric { definition, ..self }
+    }
+}
+
 /// A constant of the code that decides what a figure is: the length of a turn, the size of a buffer. Where there are
 /// two, the first is that of a quick run and the second that of a full one.
 #[derive(Clone, Copy)]
@@ -175,8 +197,7 @@ fn digest<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
 mod tests {
     use super::*;
 
-    const METRIC: Metric =
-        Metric { name: "time", unit: "ns", better: Better::Less, definition: "of one operation" };
+    const METRIC: Metric = Metric::less("time", "ns").means("of one operation");
     const ABOUT: About = About {
         id: "x",
         section: Section::Method,
