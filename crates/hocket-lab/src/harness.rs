@@ -50,7 +50,7 @@ mod unpaired;
 pub use about::{About, Better, Metric, Parameter, Section, same_definition};
 pub use design::{Contrast, Design, NotMeasurable, Rounds, Size, TWIN, Variant, twin_of};
 pub use experiment::{
-    Apparatus, Check, Experiment, Fault, Historic, Nearest, Opened, Quantiles, Sample,
+    Apparatus, Check, Experiment, Fault, Historic, Nearest, Opened, Prepared, Quantiles, Sample,
 };
 pub use host::{FifoGrant, Host, Relation};
 pub use ledger::{LedgerEntry, Limits};

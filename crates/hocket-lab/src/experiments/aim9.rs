@@ -16,9 +16,9 @@ use super::kernel::company::Company;
 use super::words::{by_company, then_and_now};
 use crate::harness::timed::calibrate;
 use crate::harness::{
-    About, Axis, Bar, Better, Check, Design, Experiment, Fault, Historic, Host, Metric, NamedRatio,
-    Nearest, NotMeasurable, Opened, Parameter, Plot, Results, Rounds, Sample, Section, Sentence,
-    Size, Variant, judged_together, ratio_told, ratios_sentence,
+    About, Axis, Bar, Check, Design, Experiment, Fault, Historic, Host, Metric, NamedRatio,
+    Nearest, NotMeasurable, Opened, Parameter, Plot, Prepared, Results, Rounds, Sample, Section,
+    Sentence, Size, Variant, judged_together, ratio_told, ratios_sentence,
 };
 use crate::numbers;
 use test::Test;
@@ -52,14 +52,10 @@ static ABOUT: About = About {
              which `sync_disk_rw` makes its file, but not the blocks; here neither is counted. Arithmetic, strings and sort \
              do what their names say and not what AIM9's routines do. Of AIM9, the tests with shared memory, sockets, \
              directories, page and break tests are left out: `kernel` has their primitives.",
-    metrics: &[Metric {
-        name: "rate",
-        unit: "1/s",
-        better: Better::More,
-        definition: "Operations a second, from before the first to after the last. An operation is a sieve of a million numbers, \
-                     a block of 1024 bytes, an addition, multiplication or division, one thing done with all words or a \
-                     search for one, a sort, a signal, or a process.",
-    }],
+    metrics: &[Metric::more("rate", "1/s")
+        .means("Operations a second, from before the first to after the last. An operation is a sieve of a million numbers, \
+                a block of 1024 bytes, an addition, multiplication or division, one thing done with all words or a \
+                search for one, a sort, a signal, or a process.")],
     parameters: &[Parameter::new("turn", &TURN), Parameter::new("file-blocks", &test::FILE_BLOCKS)],
 };
 
@@ -107,37 +103,22 @@ impl Experiment for Aim9 {
         Ok(design.twinned())
     }
 
-    fn prepare(&self, _: &dyn Fn() -> bool) -> Result<Option<ScratchFolder>, NotMeasurable> {
+    fn prepare(&self, _: &dyn Fn() -> bool) -> Prepared {
         // Without one, the design says why the tests with files are missing.
         Ok(folder::make().ok())
     }
 
     fn open(&self, host: &Host, size: Size, design: &Design) -> Opened {
-        self.open_prepared(host, size, design, None)
+        self.open_in(host, size, design, None)
     }
 
-    fn open_prepared(
-        &self,
-        _: &Host,
-        size: Size,
-        design: &Design,
-        prepared: Option<&Path>,
-    ) -> Opened {
+    fn open_in(&self, _: &Host, size: Size, design: &Design, prepared: Option<&Path>) -> Opened {
         let turns = design.each(Turn::of)?;
         let mut bench = Bench::in_folder(size, prepared);
-        // What fails here fails in its own turns; the others are measured.
-        let mut failed: BTreeMap<&str, Fault> = BTreeMap::new();
-        for turn in &turns {
-            if let Err(fault) = bench.calibrate(turn) {
-                failed.insert(turn.test.name(), fault);
-            }
-        }
+        turns.iter().for_each(|turn| bench.calibrate(turn));
         Ok(Box::new(move |variant: usize| {
             let turn = &turns[variant];
-            let Some(times) = bench.times.get(turn.test.name()).copied() else {
-                let fault = failed.get(turn.test.name()).cloned();
-                return Err(fault.unwrap_or_else(|| Fault::new("it was not tried")));
-            };
+            let times = bench.times[turn.test.name()].clone()?;
             let ran = bench.run(turn, times)?;
             Ok(vec![sample(turn.test, &ran)])
         }))
@@ -196,8 +177,7 @@ struct Turn {
 impl Turn {
     fn of(variant: &Variant) -> Option<Turn> {
         let test = Test::named(variant.level("test"))?;
-        let is = |company: &Company| company.name() == variant.level("company");
-        let company = COMPANIES.into_iter().find(is)?;
+        let company = Company::named(variant.level("company"))?;
         Some(Turn { test, company, cpus: variant.cpus.clone() })
     }
 }
@@ -209,7 +189,7 @@ struct Bench {
     /// Where nobody has made one; gone with this value.
     _own: Option<ScratchFolder>,
     operations: BTreeMap<&'static str, Box<dyn Operation>>,
-    times: BTreeMap<&'static str, u64>,
+    times: BTreeMap<&'static str, Result<u64, Fault>>,
 }
 
 impl Bench {
@@ -225,17 +205,16 @@ impl Bench {
         }
     }
 
-    /// Alone, once for each test.
-    fn calibrate(&mut self, turn: &Turn) -> Result<(), Fault> {
+    /// Alone, once for each test. What fails here fails in its own turns; the others are measured.
+    fn calibrate(&mut self, turn: &Turn) {
         let name = turn.test.name();
-        if self.times.contains_key(name) {
-            return Ok(());
+        if let Some(Ok(_)) = self.times.get(name) {
+            return;
         }
         let alone = Turn { company: Company::Alone, cpus: turn.cpus[..1].to_vec(), ..turn.clone() };
         let times =
-            calibrate(self.size.of(TURN), |times| self.run(&alone, times).map(|ran| ran.ns))?;
+            calibrate(self.size.of(TURN), |times| self.run(&alone, times).map(|ran| ran.ns));
         self.times.insert(name, times);
-        Ok(())
     }
 
     /// After a failure the operation is made anew.
@@ -361,98 +340,38 @@ const SEATS: &str = "The system was booted with and without SMT; here the proces
 const DISKS: &str = "The system was booted with and without SMT, and wrote to a SCSI disk; here the process may use one seat of \
                      a core or both, with SMT on, and the disk is another.";
 
-const fn of_2003(
-    label: &'static str,
-    value: f64,
-    variant: &'static str,
-    differs: &'static str,
-) -> Historic {
-    Historic {
-        label,
-        value,
-        unit: "%",
-        metric: "rate",
-        variant: Some(variant),
-        definition: BOOTED,
-        differs: Some(differs),
-        source: ARTICLE,
-    }
+const fn of_2003(label: &'static str, value: f64, variant: &'static str) -> Historic {
+    let figure = Historic::new(label, value, "%", "rate").beside(variant);
+    figure.means(BOOTED).differs(SEATS).printed_in(ARTICLE)
 }
 
 const PENTIUM: &str = "Linux kernel mailing list, 20 March 2003 (Pentium III 868 MHz, 128 MB, kernel 2.5.65, AIM9, 60 s a test)";
 
-const fn of_a_pentium(
-    label: &'static str,
-    value: f64,
-    variant: &'static str,
-    definition: &'static str,
-    differs: Option<&'static str>,
-) -> Historic {
-    Historic {
-        label,
-        value,
-        unit: "1/s",
-        metric: "rate",
-        variant: Some(variant),
-        definition,
-        differs,
-        source: PENTIUM,
-    }
+const fn of_a_pentium(label: &'static str, value: f64, variant: &'static str) -> Historic {
+    Historic::new(label, value, "1/s", "rate").beside(variant).printed_in(PENTIUM)
 }
 
 static HISTORIC: [Historic; 11] = [
-    of_2003("integer sieve, 2003", SIEVE_2003, "sieve both-seats", SEATS),
-    of_2003(
-        "synchronous random disk writes, 2003",
-        SYNC_2003,
-        "sync-write-random both-seats",
-        DISKS,
-    ),
-    of_2003("synchronous sequential disk writes, 2003", SYNC_2003, "sync-write both-seats", DISKS),
-    of_2003("synchronous disk copies, 2003", SYNC_2003, "sync-copy both-seats", DISKS),
-    of_2003("all other tests, 2003", 0.0, "strings both-seats", SEATS),
-    of_a_pentium(
-        "integer sieve, Pentium III, 2003",
-        3.38,
-        "sieve alone",
-        "Sieves of a million numbers a second.",
-        None,
-    ),
-    of_a_pentium(
-        "AIM9, Pentium III, sync_disk_wrt",
-        73.84,
-        "sync-write alone",
-        "Kilobytes a second, in blocks of 1 KB to a file with O_SYNC.",
-        None,
-    ),
-    of_a_pentium(
-        "AIM9, Pentium III, sync_disk_cp",
-        73.90,
-        "sync-copy alone",
-        "Kilobytes a second, in blocks of 1 KB from a file to one with O_SYNC.",
-        None,
-    ),
-    of_a_pentium(
-        "AIM9, Pentium III, sync_disk_rw",
-        161.76,
-        "sync-write-random alone",
-        "Kilobytes a second, in blocks of 1 KB at random places of a file with O_SYNC.",
-        Some("Its time has the writes that make the file; here they are outside of it."),
-    ),
-    of_a_pentium(
-        "AIM9, Pentium III, disk_wrt",
-        49_100.0,
-        "disk-write alone",
-        "Kilobytes a second, in blocks of 1 KB through the page cache.",
-        None,
-    ),
-    of_a_pentium(
-        "AIM9, Pentium III, disk_rd",
-        219_775.0,
-        "disk-read alone",
-        "Kilobytes a second, in blocks of 1 KB through the page cache.",
-        None,
-    ),
+    of_2003("integer sieve, 2003", SIEVE_2003, "sieve both-seats"),
+    of_2003("synchronous random disk writes, 2003", SYNC_2003, "sync-write-random both-seats")
+        .differs(DISKS),
+    of_2003("synchronous sequential disk writes, 2003", SYNC_2003, "sync-write both-seats")
+        .differs(DISKS),
+    of_2003("synchronous disk copies, 2003", SYNC_2003, "sync-copy both-seats").differs(DISKS),
+    of_2003("all other tests, 2003", 0.0, "strings both-seats"),
+    of_a_pentium("integer sieve, Pentium III, 2003", 3.38, "sieve alone")
+        .means("Sieves of a million numbers a second."),
+    of_a_pentium("AIM9, Pentium III, sync_disk_wrt", 73.84, "sync-write alone")
+        .means("Kilobytes a second, in blocks of 1 KB to a file with O_SYNC."),
+    of_a_pentium("AIM9, Pentium III, sync_disk_cp", 73.90, "sync-copy alone")
+        .means("Kilobytes a second, in blocks of 1 KB from a file to one with O_SYNC."),
+    of_a_pentium("AIM9, Pentium III, sync_disk_rw", 161.76, "sync-write-random alone")
+        .means("Kilobytes a second, in blocks of 1 KB at random places of a file with O_SYNC.")
+        .differs("Its time has the writes that make the file; here they are outside of it."),
+    of_a_pentium("AIM9, Pentium III, disk_wrt", 49_100.0, "disk-write alone")
+        .means("Kilobytes a second, in blocks of 1 KB through the page cache."),
+    of_a_pentium("AIM9, Pentium III, disk_rd", 219_775.0, "disk-read alone")
+        .means("Kilobytes a second, in blocks of 1 KB through the page cache."),
 ];
 
 #[cfg(test)]
@@ -490,12 +409,7 @@ mod tests {
 
     #[test]
     fn one_turn_of_each_variant_here_passes_its_check_and_leaves_nothing() {
-        let Ok(host) = Host::discover() else {
-            println!(
-                "SKIPPED one_turn_of_each_variant_here_passes_its_check_and_leaves_nothing: the topology cannot be read"
-            );
-            return;
-        };
+        let host = Host::discover().unwrap();
         let folder = tempfile::tempdir().unwrap();
         let mut design = Aim9.design(&host, Size::Quick).unwrap();
         // One of each kind.
@@ -504,7 +418,7 @@ mod tests {
                 .contains(&it.level("test"))
         });
         let prepared = Some(folder.path());
-        let mut apparatus = Aim9.open_prepared(&host, Size::Quick, &design, prepared).unwrap();
+        let mut apparatus = Aim9.open_in(&host, Size::Quick, &design, prepared).unwrap();
         for (index, variant) in design.variants.iter().enumerate() {
             let samples = apparatus.measure(index).unwrap();
             let [sample] = samples.as_slice() else { panic!("{}", variant.name) };

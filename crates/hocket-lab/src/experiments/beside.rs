@@ -137,8 +137,6 @@ pub(super) fn granted(class: Class) -> Result<Class, String> {
     }
 }
 
-/// Why a variant could not be measured where the system has taken one of its CPUs away since `host` was
-/// found, as a partition of another process does; `None` where it may still use all of them.
 /// Keeps the calling thread's CPU busy until the thread that is observed is done.
 pub(super) fn keep_busy(over: &AtomicBool) {
     let mut x = 1u64;
@@ -148,6 +146,8 @@ pub(super) fn keep_busy(over: &AtomicBool) {
     }
 }
 
+/// Why a variant could not be measured where the system has taken one of its CPUs away since `host` was
+/// found, as a partition of another process does; `None` where it may still use all of them.
 #[cfg(test)]
 pub(super) fn cpu_taken_away(cpus: &[u32]) -> Option<String> {
     let allowed = pin::current_affinity().ok()?;

@@ -6,7 +6,7 @@ use super::beside::granted;
 use crate::bench::seat_cpus;
 use crate::disturb::{DisturbSpec, Disturbers, Load, PreviewSource, SeatCpus, Where};
 use crate::harness::{
-    About, Apparatus, Better, Check, Contrast, Design, Experiment, Fault, Historic, Host, Metric,
+    About, Apparatus, Check, Contrast, Design, Experiment, Fault, Historic, Host, Metric,
     NotMeasurable, Opened, Parameter, Rounds, Sample, Section, Size, Variant,
 };
 use crate::patterns::StepPattern;
@@ -32,30 +32,13 @@ static ABOUT: About = About {
     limits: "A pass is about 0.2 µs at 3 GHz, as the thesis' must have been by its times; its instructions are not known. \
              Where four threads share fewer CPUs a block cannot end in time, and that is what is seen.",
     metrics: &[
-        Metric {
-            name: "block-mean",
-            unit: "ms",
-            better: Better::Less,
-            definition: "Mean time from the first thread's awakening to the end of the last one's steps, over the blocks of a turn.",
-        },
-        Metric {
-            name: "block-max",
-            unit: "ms",
-            better: Better::Less,
-            definition: "The largest of these times in a turn.",
-        },
-        Metric {
-            name: "late",
-            unit: "%",
-            better: Better::Less,
-            definition: "Blocks that ended more than 1 ms after they were planned, in percent.",
-        },
-        Metric {
-            name: "reader-pieces",
-            unit: "1/s",
-            better: Better::More,
-            definition: "Pieces of 1600 bytes that the reader finished, for each second.",
-        },
+        Metric::less("block-mean", "ms")
+            .means("Mean time from the first thread's awakening to the end of the last one's steps, over the blocks of a turn."),
+        Metric::less("block-max", "ms").means("The largest of these times in a turn."),
+        Metric::less("late", "%")
+            .means("Blocks that ended more than 1 ms after they were planned, in percent."),
+        Metric::more("reader-pieces", "1/s")
+            .means("Pieces of 1600 bytes that the reader finished, for each second."),
     ],
     parameters: &[
         Parameter::new("blocks", &BLOCKS),
@@ -110,18 +93,13 @@ impl Experiment for BlockPattern {
     }
 
     fn historic(&self) -> Vec<Historic> {
-        let figure = |label, value, metric| Historic {
-            label,
-            value,
-            unit: "ms",
-            metric,
-            variant: Some("thesis reader"),
-            definition: "Time of a block of the imitation, one thread reading a file beside it. No unit is printed; with a block \
-                         a millisecond it must be ms.",
-            differs: Some(
-                "SMT was switched for the measurement; here it is as the machine has it.",
-            ),
-            source: "bachelor thesis, HAW Hamburg, 2009, section 7.2.1, Core i7 965",
+        let figure = |label, value, metric| {
+            Historic::new(label, value, "ms", metric)
+                .beside("thesis reader")
+                .means("Time of a block of the imitation, one thread reading a file beside it. No unit is printed; with a block \
+                        a millisecond it must be ms.")
+                .differs("SMT was switched for the measurement; here it is as the machine has it.")
+                .printed_in("bachelor thesis, HAW Hamburg, 2009, section 7.2.1, Core i7 965")
         };
         vec![
             figure("mean, SMT off", 0.57, "block-mean"),

@@ -9,7 +9,7 @@ use std::thread::{Builder, JoinHandle};
 use hocket_machine::pin::{self, CpuSet};
 
 use super::guest::TIME;
-use crate::harness::{Fault, NamedRatio, Results, Sentence, Variant, ratios_sentence};
+use crate::harness::{Design, Fault, NamedRatio, Results, Sentence, Variant, ratios_sentence};
 
 /// The factor that says how many there are.
 pub(super) const COUNT: &str = "calculators";
@@ -38,6 +38,27 @@ impl Place {
 pub(super) fn beside(variant: Variant, count: usize, place: Place) -> Variant {
     let crowded = variant.crowded || count > 0;
     variant.with(COUNT, count).with(PLACE, place.name()).crowded_if(crowded)
+}
+
+/// The variant of case 7 beside one calculator.
+pub(super) fn in_case_7(variant: Variant, place: Place) -> Variant {
+    let name = match place {
+        Place::Free => "calculator",
+        Place::Apart => "calculator-apart",
+    };
+    let name = format!("{} {name}", variant.name);
+    beside(Variant { name, ..variant }.with("case", "7"), 1, place)
+}
+
+/// Adds what [`case_7`] compares: a guest on one of so many CPUs beside a calculator, anywhere and on the others.
+pub(super) fn add_case_7(design: &mut Design, cpus: usize, confined: &Variant) {
+    design.variants.push(in_case_7(confined.clone(), Place::Free));
+    if cpus > 1 {
+        design.variants.push(in_case_7(confined.clone(), Place::Apart));
+        return;
+    }
+    let why = "there is one CPU, so no other is left for the calculator";
+    design.missing.push(("calculator-apart".into(), why.into()));
 }
 
 /// Those of a variant, of which a guest on one CPU has the first of `cpus`; they compute until this is dropped.

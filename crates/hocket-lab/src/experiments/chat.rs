@@ -3,7 +3,7 @@
 use super::loads::{Chat, Load, Mode, Turn, USERS, probe_lines};
 use crate::harness::timed::per_op;
 use crate::harness::{
-    About, Better, Design, Experiment, Historic, Host, Metric, NamedRatio, NotMeasurable, Opened,
+    About, Design, Experiment, Historic, Host, Metric, NamedRatio, NotMeasurable, Opened,
     Parameter, Results, Rounds, Sample, Section, Sentence, Size, Variant, ratios_sentence,
 };
 use crate::numbers;
@@ -31,19 +31,11 @@ static ABOUT: About = About {
              written by one call. The runtimes of `tasks` are made within the time, and each has one thread: none that \
              hands tasks from thread to thread is measured.",
     metrics: &[
-        Metric {
-            name: "rate",
-            unit: "1/s",
-            better: Better::More,
-            definition: "Messages that users say and messages that they hear, in a second, from the first thread's start to the last \
-                         one's end: rooms x 20 x 100 x 20 in all, as 1.0.1 counts them.",
-        },
-        Metric {
-            name: "cpu-time",
-            unit: "ns",
-            better: Better::Less,
-            definition: "CPU time of all threads, users and server, divided by the same messages.",
-        },
+        Metric::more("rate", "1/s")
+            .means("Messages that users say and messages that they hear, in a second, from the first thread's start to the last \
+                    one's end: rooms x 20 x 100 x 20 in all, as 1.0.1 counts them."),
+        Metric::less("cpu-time", "ns")
+            .means("CPU time of all threads, users and server, divided by the same messages."),
     ],
     parameters: &[
         Parameter::new("rooms", &ROOMS),
@@ -129,31 +121,17 @@ fn samples(turn: &Turn) -> Vec<Sample> {
 }
 
 static HISTORIC: [Historic; 2] = [
-    Historic {
-        label: "chat, two Celerons, 2002",
-        value: 125_000.0,
-        unit: "1/s",
-        metric: "rate",
-        variant: Some("threads"),
-        definition: "Messages said and heard a second, 10 rooms, 1000 messages of each user; the highest of 102,000 to 125,000.",
-        differs: Some(
-            "1000 messages of each user, in two processes; here 100, and one room in a quick run.",
-        ),
-        source: "Molnar, Linux kernel mailing list, 9 January 2002 (two Celerons 466 MHz)",
-    },
-    Historic {
-        label: "chat, kernel 2.4.19, 2002",
-        value: 47_251.0,
-        unit: "1/s",
-        metric: "rate",
-        variant: Some("threads"),
-        definition: "Messages said and heard a second, 30 rooms, 1000 messages of each user; the mean of ten runs, 45,634 to \
-                     50,940.",
-        differs: Some(
-            "30 rooms and 1000 messages of each user; here 100, and ten rooms, or one in a quick run.",
-        ),
-        source: "Ciarrocchi, Linux kernel mailing list, 2002 (kernel 2.4.19; 62,543 with 2.5.38)",
-    },
+    Historic::new("chat, two Celerons, 2002", 125_000.0, "1/s", "rate")
+        .beside("threads")
+        .means("Messages said and heard a second, 10 rooms, 1000 messages of each user; the highest of 102,000 to 125,000.")
+        .differs("1000 messages of each user, in two processes; here 100, and one room in a quick run.")
+        .printed_in("Molnar, Linux kernel mailing list, 9 January 2002 (two Celerons 466 MHz)"),
+    Historic::new("chat, kernel 2.4.19, 2002", 47_251.0, "1/s", "rate")
+        .beside("threads")
+        .means("Messages said and heard a second, 30 rooms, 1000 messages of each user; the mean of ten runs, 45,634 to \
+                50,940.")
+        .differs("30 rooms and 1000 messages of each user; here 100, and ten rooms, or one in a quick run.")
+        .printed_in("Ciarrocchi, Linux kernel mailing list, 2002 (kernel 2.4.19; 62,543 with 2.5.38)"),
 ];
 
 #[cfg(test)]

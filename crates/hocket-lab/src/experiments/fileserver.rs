@@ -2,13 +2,11 @@
 
 use std::path::Path;
 
-use hocket_files::ScratchFolder;
-
 use super::folder;
 use super::loads::{self, Served, probe_files};
 use crate::harness::{
-    About, Design, Experiment, Historic, Host, NotMeasurable, Opened, Parameter, Plot, Results,
-    Section, Sentence, Size,
+    About, Design, Experiment, Historic, Host, NotMeasurable, Opened, Parameter, Plot, Prepared,
+    Results, Section, Sentence, Size,
 };
 
 /// See [`About`].
@@ -54,21 +52,15 @@ impl Experiment for FileServerExperiment {
         40.0
     }
 
-    fn prepare(&self, _: &dyn Fn() -> bool) -> Result<Option<ScratchFolder>, NotMeasurable> {
+    fn prepare(&self, _: &dyn Fn() -> bool) -> Prepared {
         folder::make().map(Some).map_err(NotMeasurable::new)
     }
 
     fn open(&self, host: &Host, size: Size, design: &Design) -> Opened {
-        self.open_prepared(host, size, design, None)
+        self.open_in(host, size, design, None)
     }
 
-    fn open_prepared(
-        &self,
-        _: &Host,
-        size: Size,
-        design: &Design,
-        prepared: Option<&Path>,
-    ) -> Opened {
+    fn open_in(&self, _: &Host, size: Size, design: &Design, prepared: Option<&Path>) -> Opened {
         let mut loads = Served::Files.loads(design, size, prepared)?;
         Ok(Box::new(move |variant: usize| loads[variant].turn()))
     }
@@ -84,18 +76,12 @@ impl Experiment for FileServerExperiment {
     }
 
     fn historic(&self) -> Vec<Historic> {
-        vec![Historic {
-            label: "dbench 1, 16 clients",
-            value: 118.0,
-            unit: "MB/s",
-            metric: "historic-bandwidth",
-            variant: Some("1999 clients-16"),
-            definition: "165 MB for each client and trace, by the time, as NetBench counts.",
-            differs: Some(
-                "It counts 165 MB for each client and trace, here 132; the clients were processes on four processors.",
-            ),
-            source: "README of dbench 1 (four Xeons, Linux 2.2.9)",
-        }]
+        let figure = Historic::new("dbench 1, 16 clients", 118.0, "MB/s", "historic-bandwidth")
+            .beside("1999 clients-16")
+            .means("165 MB for each client and trace, by the time, as NetBench counts.")
+            .differs("It counts 165 MB for each client and trace, here 132; the clients were processes on four processors.")
+            .printed_in("README of dbench 1 (four Xeons, Linux 2.2.9)");
+        vec![figure]
     }
 }
 
@@ -115,7 +101,7 @@ mod tests {
             return;
         };
         let prepared = Some(below.path());
-        let opened = FileServerExperiment.open_prepared(&host, Size::Quick, &design, prepared);
+        let opened = FileServerExperiment.open_in(&host, Size::Quick, &design, prepared);
         let mut apparatus = opened.unwrap();
         for (index, variant) in design.variants.iter().enumerate() {
             let samples = apparatus.measure(index).unwrap();

@@ -10,9 +10,9 @@ use super::beside::undisturbed;
 use crate::harness::timed::per_op;
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
-    About, Axis, Better, Check, Design, Estimate, Experiment, Fault, Historic, Host, Metric,
-    NamedRatio, NotMeasurable, Opened, Parameter, Plot, Relation, Results, Rounds, Sample, Section,
-    Sentence, Series, Size, Variant, contrast_sentences, ratios_sentence,
+    About, Axis, Check, Design, Estimate, Experiment, Fault, Historic, Host, Metric, NamedRatio,
+    NotMeasurable, Opened, Parameter, Plot, Relation, Results, Rounds, Sample, Section, Sentence,
+    Series, Size, Variant, contrast_sentences, ratios_sentence,
 };
 use energy::Energy;
 use waiter::{Bell, Beside, Heard};
@@ -37,25 +37,13 @@ static ABOUT: About = About {
              who ends it (a system call where the waiter blocks) lies between two pieces and is not counted as \
              slow-down. Power is that of the whole package with all that runs on it.",
     metrics: &[
-        Metric {
-            name: "time",
-            unit: "ns",
-            better: Better::Less,
-            definition: "Time of one block of the observed thread, or of one pass of the correlation: the pieces' times, without signalling, divided by \
-                         their number.",
-        },
-        Metric {
-            name: "wake",
-            unit: "ns",
-            better: Better::Less,
-            definition: "Median time from just before the signal to the waiter's look at the clock.",
-        },
-        Metric {
-            name: "power",
-            unit: "W",
-            better: Better::Less,
-            definition: "Energy of the first package in the turn by RAPL, divided by the turn's time.",
-        },
+        Metric::less("time", "ns")
+            .means("Time of one block of the observed thread, or of one pass of the correlation: the pieces' times, without signalling, divided by \
+                    their number."),
+        Metric::less("wake", "ns")
+            .means("Median time from just before the signal to the waiter's look at the clock."),
+        Metric::less("power", "W")
+            .means("Energy of the first package in the turn by RAPL, divided by the turn's time."),
     ],
     parameters: &[
         Parameter::new("piece", &PIECE),
@@ -117,18 +105,13 @@ impl Experiment for IdleCost {
     }
 
     fn historic(&self) -> Vec<Historic> {
-        vec![Historic {
-            label: "idle thread of 13 PAUSE on the sibling, Core i7 965, 2009",
-            value: 3.0,
-            unit: "%",
-            metric: "time",
-            variant: Some("correlation idle-thread siblings"),
-            definition: "By how much a correlation was slower beside the idle thread, nearly.",
-            differs: Some(
-                "A slow-down in percent; `time` is a time. The sentence about the correlation has ours.",
-            ),
-            source: "bachelor thesis, HAW Hamburg, 2009, section 8.2.3, figure 50",
-        }]
+        let label = "idle thread of 13 PAUSE on the sibling, Core i7 965, 2009";
+        let figure = Historic::new(label, 3.0, "%", "time")
+            .beside("correlation idle-thread siblings")
+            .means("By how much a correlation was slower beside the idle thread, nearly.")
+            .differs("A slow-down in percent; `time` is a time. The sentence about the correlation has ours.")
+            .printed_in("bachelor thesis, HAW Hamburg, 2009, section 8.2.3, figure 50");
+        vec![figure]
     }
 }
 

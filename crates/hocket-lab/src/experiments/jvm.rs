@@ -7,15 +7,14 @@ mod then;
 
 use std::path::Path;
 
-use hocket_files::ScratchFolder;
 use hocket_kernels::mandelbrot::View;
 
 use super::drawing::{THREADS, VIEW};
 use super::guest::{CPU_TIME, DRAW_CPU_TIME, INVOLUNTARY, OVERHEAD, TIME, VOLUNTARY};
 use crate::guest::tools::{self, Jdk};
 use crate::harness::{
-    About, Better, Design, Experiment, Fault, Historic, Host, Metric, Nearest, NotMeasurable,
-    Opened, Parameter, Results, Section, Sentence, Size,
+    About, Design, Experiment, Fault, Historic, Host, Metric, Nearest, NotMeasurable, Opened,
+    Parameter, Prepared, Results, Section, Sentence, Size,
 };
 use troupe::Troupe;
 
@@ -69,30 +68,14 @@ macro_rules! of_priorities {
             INVOLUNTARY,
             OVERHEAD,
             CPU_TIME,
-            Metric {
-                name: KERNEL_THREADS,
-                unit: "",
-                better: Better::Neither,
-                definition: "How many more threads the system counts in the JVM for each thread of Java that is started.",
-            },
-            Metric {
-                name: BASE_THREADS,
-                unit: "",
-                better: Better::Neither,
-                definition: "Threads that the system counts in the JVM before the program starts one, with that of the program.",
-            },
-            $(Metric {
-                name: concat!("nice-", $n),
-                unit: "",
-                better: Better::Neither,
-                definition: concat!("The nice value that the system reports for a thread of Java's priority ", $n, "."),
-            },)*
-            Metric {
-                name: UNSET,
-                unit: "",
-                better: Better::Neither,
-                definition: "The nice value that the system reports for a thread whose priority nobody set.",
-            },
+            Metric::fact(KERNEL_THREADS, "")
+                .means("How many more threads the system counts in the JVM for each thread of Java that is started."),
+            Metric::fact(BASE_THREADS, "")
+                .means("Threads that the system counts in the JVM before the program starts one, with that of the program."),
+            $(Metric::fact(concat!("nice-", $n), "")
+                .means(concat!("The nice value that the system reports for a thread of Java's priority ", $n, ".")),)*
+            Metric::fact(UNSET, "")
+                .means("The nice value that the system reports for a thread whose priority nobody set."),
         ];
         const PRIORITIES: &[&str] = &[$(concat!("nice-", $n),)*];
     };
@@ -140,23 +123,14 @@ impl Experiment for Jvm {
         Err(NotMeasurable::new("the guest was not built"))
     }
 
-    fn prepare(
-        &self,
-        is_ending: &dyn Fn() -> bool,
-    ) -> Result<Option<ScratchFolder>, NotMeasurable> {
+    fn prepare(&self, is_ending: &dyn Fn() -> bool) -> Prepared {
         let folder = tools::folder()?;
         // The newest compiler makes what all of them run.
         Jdk::all()?[0].build(SOURCE, folder.path(), is_ending)?;
         Ok(Some(folder))
     }
 
-    fn open_prepared(
-        &self,
-        host: &Host,
-        size: Size,
-        design: &Design,
-        folder: Option<&Path>,
-    ) -> Opened {
+    fn open_in(&self, host: &Host, size: Size, design: &Design, folder: Option<&Path>) -> Opened {
         let Some(folder) = folder else { return self.open(host, size, design) };
         let view = size.of(VIEWS);
         // Without a JVM, each turn says why: a guest is allowed to fail.

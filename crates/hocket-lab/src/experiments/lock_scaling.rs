@@ -5,9 +5,9 @@ use hocket_kernels::mandelbrot::Writing;
 use super::drawing::{CPU_TIME, Drawing, RETRIES, SWITCHES, THREADS, TIME, VIEW};
 use super::words::series;
 use crate::harness::{
-    About, Axis, Better, Contrast, Design, Experiment, Historic, Host, Mark, Metric, NamedRatio,
-    Nearest, NotMeasurable, Opened, Parameter, Plot, Results, Rounds, Section, Sentence, Size,
-    Variant, ratios_sentence,
+    About, Axis, Contrast, Design, Experiment, Historic, Host, Mark, Metric, NamedRatio, Nearest,
+    NotMeasurable, Opened, Parameter, Plot, Results, Rounds, Section, Sentence, Size, Variant,
+    ratios_sentence,
 };
 
 /// See [`About`].
@@ -32,18 +32,10 @@ static ABOUT: About = About {
         CPU_TIME,
         SWITCHES,
         RETRIES,
-        Metric {
-            name: "cpu-time-growth",
-            unit: "%",
-            better: Better::Less,
-            definition: "CPU time with 512 threads against that with 2, round by round; computed from `cpu-time`.",
-        },
-        Metric {
-            name: "speed-up",
-            unit: "times",
-            better: Better::More,
-            definition: "Time with one thread divided by time with two, round by round; computed from `time`.",
-        },
+        Metric::less("cpu-time-growth", "%")
+            .means("CPU time with 512 threads against that with 2, round by round; computed from `cpu-time`."),
+        Metric::more("speed-up", "times")
+            .means("Time with one thread divided by time with two, round by round; computed from `time`."),
     ],
     parameters: &[Parameter::new("view", &VIEW)],
 };
@@ -238,47 +230,28 @@ fn scaling(results: &Results, metric: &str, title: &str, unit: &str) -> Plot {
     }
 }
 
-const fn then(
-    label: &'static str,
-    metric: &'static str,
-    value: f64,
-    unit: &'static str,
-    variant: &'static str,
-) -> Historic {
-    let scaling = matches!(unit.as_bytes(), b"times");
-    let definition = if scaling { SCALING } else { GROWTH };
-    let differs = Some(if scaling { OF_MANY } else { NO_BASELINE });
-    Historic {
-        label,
-        value,
-        unit,
-        metric,
-        variant: Some(variant),
-        definition,
-        differs,
-        source: "study of 2006 on scaling Java threads, chapter 7.4 (Sun HotSpot 1.5, Windows XP, 2 CPUs)",
-    }
+const SOURCE: &str =
+    "study of 2006 on scaling Java threads, chapter 7.4 (Sun HotSpot 1.5, Windows XP, 2 CPUs)";
+
+const fn of_2006(label: &'static str, value: f64, variant: &'static str) -> Historic {
+    let figure = Historic::new(label, value, "%", "cpu-time-growth").beside(variant);
+    figure.means(GROWTH).differs(NO_BASELINE).printed_in(SOURCE)
 }
 
 const GROWTH: &str =
     "Growth of the CPU time up to 512 threads, 1016 by 718 pixels of the Mandelbrot set, two CPUs.";
 const NO_BASELINE: &str = "The text does not say against how many threads; here it is against 2, and the CPU time holds \
                            the start of 512 threads.";
-const SCALING: &str =
-    "The scaling factor of two CPUs, which falls from almost 2 to this towards 512 threads.";
-const OF_MANY: &str = "The factor of Java's threads on two CPUs; today's is that of all CPUs here.";
 
 static HISTORIC: [Historic; 4] = [
-    then("synchronized method", "cpu-time-growth", 20.0, "%", "one-lock 512-threads"),
-    then("lock for each pixel", "cpu-time-growth", 18.0, "%", "pixel-locks 512-threads"),
-    then(
-        "lock for each pixel, CAS counter",
-        "cpu-time-growth",
-        5.0,
-        "%",
-        "pixel-locks-cas-counter 512-threads",
-    ),
-    then("lock for each pixel, 512 threads", "speed-up", 1.63, "times", "pixel-locks 512-threads"),
+    of_2006("synchronized method", 20.0, "one-lock 512-threads"),
+    of_2006("lock for each pixel", 18.0, "pixel-locks 512-threads"),
+    of_2006("lock for each pixel, CAS counter", 5.0, "pixel-locks-cas-counter 512-threads"),
+    Historic::new("lock for each pixel, 512 threads", 1.63, "times", "speed-up")
+        .beside("pixel-locks 512-threads")
+        .means("The scaling factor of two CPUs, which falls from almost 2 to this towards 512 threads.")
+        .differs("The factor of Java's threads on two CPUs; today's is that of all CPUs here.")
+        .printed_in(SOURCE),
 ];
 
 #[cfg(test)]

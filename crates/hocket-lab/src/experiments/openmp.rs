@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use hocket_files::ScratchFolder;
 use hocket_kernels::mandelbrot::{View, Writing};
 
-use super::calculators::{self, Place};
+use super::calculators;
 use super::drawing::{Drawing, THREADS, VIEW};
 use super::guest::{
     CPU_TIME, DRAW_CPU_TIME, INVOLUNTARY, OVERHEAD, TIME, VOLUNTARY, drawn_samples,
@@ -14,7 +13,7 @@ use super::guest::{
 use crate::guest::{Stage, Turn, tools};
 use crate::harness::{
     About, Check, Design, Experiment, Fault, Historic, Host, Nearest, NotMeasurable, Opened,
-    Parameter, Results, Rounds, Sample, Section, Sentence, Size, Variant,
+    Parameter, Prepared, Results, Rounds, Sample, Section, Sentence, Size, Variant,
 };
 
 mod told;
@@ -99,22 +98,13 @@ impl Experiment for OpenMp {
         Err(NotMeasurable::new("the guest was not built"))
     }
 
-    fn prepare(
-        &self,
-        is_ending: &dyn Fn() -> bool,
-    ) -> Result<Option<ScratchFolder>, NotMeasurable> {
+    fn prepare(&self, is_ending: &dyn Fn() -> bool) -> Prepared {
         let folder = tools::folder()?;
         tools::build_c(SOURCE, folder.path(), is_ending)?;
         Ok(Some(folder))
     }
 
-    fn open_prepared(
-        &self,
-        host: &Host,
-        size: Size,
-        design: &Design,
-        folder: Option<&Path>,
-    ) -> Opened {
+    fn open_in(&self, host: &Host, size: Size, design: &Design, folder: Option<&Path>) -> Opened {
         let Some(folder) = folder else { return self.open(host, size, design) };
         let mut troupe = Troupe::open(folder, &host.cpus).map_err(NotMeasurable::new)?;
         let variants = design.variants.clone();
@@ -166,7 +156,7 @@ fn design(on: &[u32], size: Size) -> Design {
     let confined: Vec<Variant> =
         [all].into_iter().chain(others(&QUICK_ON_ONE)).map(confined).collect();
     design.group(TIME.name, confined);
-    beside_calculators(&mut design, on, all);
+    calculators::add_case_7(&mut design, on.len(), &on_one(on, all));
     design.twinned()
 }
 
@@ -200,24 +190,6 @@ fn on_one(on: &[u32], threads: usize) -> Variant {
         .with("case", case)
         .on(&on[..1], None)
         .crowded_if(threads > 1)
-}
-
-/// Case 7 beside a load: anywhere, and on the other CPUs.
-fn beside_calculators(design: &mut Design, on: &[u32], all: usize) {
-    let load = |place: Place, name: &str| {
-        let confined = on_one(on, all);
-        let name = format!("{} {name}", confined.name);
-        let variant = Variant { name, ..confined }.with("case", "7");
-        calculators::beside(variant, 1, place)
-    };
-    design.variants.push(load(Place::Free, "calculator"));
-    match on.len() {
-        0 | 1 => design.missing.push((
-            "calculator-apart".into(),
-            "there is one CPU, so no other is left for the calculator".into(),
-        )),
-        _ => design.variants.push(load(Place::Apart, "calculator-apart")),
-    }
 }
 
 /// A guest for each way of waiting, and the picture as it must be.

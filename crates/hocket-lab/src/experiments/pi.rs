@@ -6,7 +6,7 @@ use hocket_machine::noise::ThreadSnapshot;
 use crate::harness::timed::time;
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
-    About, Better, Check, Design, Experiment, Fault, Historic, Host, Metric, NotMeasurable, Opened,
+    About, Check, Design, Experiment, Fault, Historic, Host, Metric, NotMeasurable, Opened,
     Parameter, Results, Rounds, Sample, Section, Sentence, Size, Variant, contrast_sentences,
 };
 
@@ -27,24 +27,10 @@ static ABOUT: About = About {
              changes compares. The published gains of 7.5 and 5 % follow from the published means as reductions of the time, \
              with the makers swapped: 7.4 % on the Core 2, 5.0 % on the Phenom.",
     metrics: &[
-        Metric {
-            name: "time-1m",
-            unit: "s",
-            better: Better::Less,
-            definition: "Time of one computation of 2^20 digits.",
-        },
-        Metric {
-            name: "time-32k",
-            unit: "s",
-            better: Better::Less,
-            definition: "Time of one computation of 2^15 digits.",
-        },
-        Metric {
-            name: "migrations",
-            unit: "",
-            better: Better::Less,
-            definition: "How often the system moved the thread during one computation, as its kernel counts it.",
-        },
+        Metric::less("time-1m", "s").means("Time of one computation of 2^20 digits."),
+        Metric::less("time-32k", "s").means("Time of one computation of 2^15 digits."),
+        Metric::less("migrations", "")
+            .means("How often the system moved the thread during one computation, as its kernel counts it."),
     ],
     parameters: &[Parameter::new("digits", &DIGITS)],
 };
@@ -104,15 +90,12 @@ impl Experiment for Pi {
 
 /// The printed times of SuperPi, beside `metric`.
 pub(super) fn super_pi(metric: &'static str, differs: &'static str) -> Vec<Historic> {
-    let figure = |label, value, variant| Historic {
-        label,
-        value,
-        unit: "s",
-        metric,
-        variant: Some(variant),
-        definition: "Mean of six runs of SuperPi mod 1.5 XS, 1M digits, Windows XP SP2.",
-        differs: Some(differs),
-        source: "a comparison of quad cores, informaticapremium, 16 March 2008",
+    let figure = |label, value, variant| {
+        Historic::new(label, value, "s", metric)
+            .beside(variant)
+            .means("Mean of six runs of SuperPi mod 1.5 XS, 1M digits, Windows XP SP2.")
+            .differs(differs)
+            .printed_in("a comparison of quad cores, informaticapremium, 16 March 2008")
     };
     vec![
         figure("Core 2 Quad 6600, 2.4 GHz, not pinned", 22.75, "scheduler"),

@@ -8,7 +8,7 @@ use super::words::{then_and_now, where_two_are};
 use crate::harness::settle::Settle;
 use crate::harness::timed::calibrate;
 use crate::harness::{
-    About, Axis, Bar, Better, Check, Contrast, Design, Experiment, Fault, Historic, Host, Metric,
+    About, Axis, Bar, Check, Contrast, Design, Experiment, Fault, Historic, Host, Metric,
     NamedRatio, NotMeasurable, Opened, Parameter, Plot, Relation, Results, Rounds, Sample, Section,
     Sentence, Size, Variant, judged_together, ratio_told,
 };
@@ -29,12 +29,8 @@ static ABOUT: About = About {
              of hand-overs of both, and neither thread may have had two turns running.",
     limits: "Two threads that do nothing but hand over, so that neither ever waits long: a way of waiting that sleeps \
              is measured with its wake-up, one that spins keeps its CPU busy, which `idle-cost` shows.",
-    metrics: &[Metric {
-        name: "hand-overs",
-        unit: "1/s",
-        better: Better::More,
-        definition: "Hand-overs a second of both threads together, from the first turn's beginning to the last one's end.",
-    }],
+    metrics: &[Metric::more("hand-overs", "1/s")
+        .means("Hand-overs a second of both threads together, from the first turn's beginning to the last one's end.")],
     parameters: &[Parameter::new("turn", &TURN), Parameter::new("slices", &SLICES)],
 };
 
@@ -213,48 +209,28 @@ fn bars(results: &Results) -> Plot {
     }
 }
 
-const fn then(
-    label: &'static str,
-    value: f64,
-    variant: &'static str,
-    (definition, differs): Defined,
-) -> Historic {
-    Historic {
-        label,
-        value,
-        unit: "1/s",
-        metric: "hand-overs",
-        variant: Some(variant),
-        definition,
-        differs,
-        source: "tecCHANNEL 2003, Hyper-Threading: loops a second with and without Hyper-Threading, Pentium 4 3.06 GHz, \
-                 Windows XP",
-    }
+const fn siblings(label: &'static str, value: f64, variant: &'static str) -> Historic {
+    Historic::new(label, value, "1/s", "hand-overs")
+        .beside(variant)
+        .means("Two threads on the two siblings of one core; increments of both in a second.")
+        .printed_in("tecCHANNEL 2003, Hyper-Threading: loops a second with and without Hyper-Threading, Pentium 4 3.06 GHz, \
+                     Windows XP")
 }
 
-/// What a figure is, and what differs from ours.
-type Defined = (&'static str, Option<&'static str>);
-
-const ONE_CPU: Defined = (
-    "Two threads on the one CPU of the system; increments of both in a second.",
-    Some("The system had one CPU; here two threads share one CPU of several."),
-);
-const SIBLINGS: Defined =
-    ("Two threads on the two siblings of one core; increments of both in a second.", None);
+const fn one_cpu(label: &'static str, value: f64, variant: &'static str) -> Historic {
+    siblings(label, value, variant)
+        .means("Two threads on the one CPU of the system; increments of both in a second.")
+        .differs("The system had one CPU; here two threads share one CPU of several.")
+}
 
 /// Sleep(0) offers the time slice to another thread that is ready, as `sched_yield` does.
 static HISTORIC: [Historic; 6] = [
-    then("empty loop, one CPU", 11.0, "empty same-cpu", ONE_CPU),
-    then("empty loop, Hyper-Threading on", 8_557_000.0, "empty siblings", SIBLINGS),
-    then("Sleep(0), beside sched_yield, one CPU", 1_253_000.0, "yield same-cpu", ONE_CPU),
-    then(
-        "Sleep(0), beside sched_yield, Hyper-Threading on",
-        2_392_000.0,
-        "yield siblings",
-        SIBLINGS,
-    ),
-    then("PAUSE, one CPU", 11.0, "pause same-cpu", ONE_CPU),
-    then("PAUSE, Hyper-Threading on", 51_058_000.0, "pause siblings", SIBLINGS),
+    one_cpu("empty loop, one CPU", 11.0, "empty same-cpu"),
+    siblings("empty loop, Hyper-Threading on", 8_557_000.0, "empty siblings"),
+    one_cpu("Sleep(0), beside sched_yield, one CPU", 1_253_000.0, "yield same-cpu"),
+    siblings("Sleep(0), beside sched_yield, Hyper-Threading on", 2_392_000.0, "yield siblings"),
+    one_cpu("PAUSE, one CPU", 11.0, "pause same-cpu"),
+    siblings("PAUSE, Hyper-Threading on", 51_058_000.0, "pause siblings"),
 ];
 
 #[cfg(test)]
@@ -274,12 +250,7 @@ mod tests {
 
     #[test]
     fn sleeping_threads_take_turns_on_one_cpu_and_on_two() {
-        let Ok(host) = Host::discover() else {
-            println!(
-                "SKIPPED sleeping_threads_take_turns_on_one_cpu_and_on_two: the topology cannot be read"
-            );
-            return;
-        };
+        let host = Host::discover().unwrap();
         for way in Way::here().filter(|way| sleeps(*way)) {
             for cpus in [vec![host.cpus[0]; 2], host.spread(2)] {
                 let limit = Limit { hand_overs: 51, time: Duration::from_secs(120) };

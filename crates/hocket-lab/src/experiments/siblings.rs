@@ -15,8 +15,8 @@ pub(crate) use pairs::{BARE, Pairs, UNDER, hypervisor, pairs_of, variants};
 pub use verify::{Verification, verify};
 
 use crate::harness::{
-    About, Better, Design, Experiment, Host, Metric, NotMeasurable, Opened, Parameter, Plot,
-    Results, Rounds, Section, Sentence, Size,
+    About, Design, Experiment, Host, Metric, NotMeasurable, Opened, Parameter, Plot, Results,
+    Rounds, Section, Sentence, Size,
 };
 
 /// See [`About`].
@@ -27,17 +27,13 @@ pub(crate) const HAND_OVER: &str = "hand-over";
 
 /// What the figures of pairs are; `vcpu` measures the same.
 pub(crate) const METRICS: [Metric; 5] = [
-    Metric {
-        name: HAND_OVER,
-        unit: "ns",
-        better: Better::Less,
-        definition: "One-way hand-over of a cache line between two pinned threads that increment one counter in \
-                     turn by compare-and-exchange: half of a round trip, median over stretches of 100 round trips.",
-    },
+    Metric::less(HAND_OVER, "ns")
+        .means("One-way hand-over of a cache line between two pinned threads that increment one counter in \
+                turn by compare-and-exchange: half of a round trip, median over stretches of 100 round trips."),
     slowdown(
         "slowdown-integer",
         "Independent integer additions and shifts, side by side against apart: the quotient of the \
-              times of the CPU that slows down more, median over the repeats of a trial. Time: median over pieces of 40 µs.",
+         times of the CPU that slows down more, median over the repeats of a trial. Time: median over pieces of 40 µs.",
     ),
     slowdown("slowdown-float", "The same for floating-point multiplications and additions."),
     slowdown("slowdown-cache", "The same for reads of 16 KiB in the first-level data cache."),
@@ -45,7 +41,7 @@ pub(crate) const METRICS: [Metric; 5] = [
 ];
 
 const fn slowdown(name: &'static str, definition: &'static str) -> Metric {
-    Metric { name, unit: "", better: Better::Less, definition }
+    Metric::less(name, "").means(definition)
 }
 
 static ABOUT: About = About {

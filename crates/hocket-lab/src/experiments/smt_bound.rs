@@ -6,8 +6,8 @@ use super::jobs::{Bench, Done, Job, Load, NO_SMT, shared_cores};
 use super::words::then_and_now;
 use crate::harness::timed::{calibrate, per_op};
 use crate::harness::{
-    About, Better, ContrastResult, Design, Experiment, Historic, Host, Metric, NotMeasurable,
-    Opened, Parameter, Plot, Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant,
+    About, ContrastResult, Design, Experiment, Historic, Host, Metric, NotMeasurable, Opened,
+    Parameter, Plot, Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant,
 };
 use crate::numbers;
 
@@ -27,25 +27,12 @@ static ABOUT: About = About {
     limits: "How many frames the thesis correlated is not known; here they are 256. A bound for this kernel beside itself. What an engine gains is less: its threads wait for each other, and \
              threads of other programs come to the siblings.",
     metrics: &[
-        Metric {
-            name: "speed-up",
-            unit: "times",
-            better: Better::More,
-            definition: "Work a time of a core with two jobs divided by that of a core with one: twice the mean time of the \
-                         jobs that have a core for themselves, divided by the mean time of those that share one.",
-        },
-        Metric {
-            name: "single",
-            unit: "ns",
-            better: Better::Less,
-            definition: "Time of one pass of the jobs that have a core for themselves, mean.",
-        },
-        Metric {
-            name: "double",
-            unit: "ns",
-            better: Better::Less,
-            definition: "Time of one pass of the jobs that share a core, mean.",
-        },
+        Metric::more("speed-up", "times")
+            .means("Work a time of a core with two jobs divided by that of a core with one: twice the mean time of the \
+                    jobs that have a core for themselves, divided by the mean time of those that share one."),
+        Metric::less("single", "ns")
+            .means("Time of one pass of the jobs that have a core for themselves, mean."),
+        Metric::less("double", "ns").means("Time of one pass of the jobs that share a core, mean."),
     ],
     parameters: &[Parameter::new("turn", &TURN), Parameter::new("kernels", &JOBS)],
 };
@@ -132,17 +119,14 @@ impl Experiment for SmtBound {
     }
 
     fn historic(&self) -> Vec<Historic> {
-        vec![Historic {
-            label: "correlation by the thesis' prototype, 2009",
-            value: OF_2009,
-            unit: "times",
-            metric: "speed-up",
-            variant: Some("correlation second-half-shares"),
-            definition: "Two cores run one correlation each and two cores two each: twice the time of those that have a core for \
-                         themselves, divided by that of those that share one. The gain is nearly 13 %.",
-            differs: None,
-            source: "thesis of 2009, section 7.2.6, figure 44 (Core i7 Extreme 965, 4 cores, 8 threads)",
-        }]
+        let label = "correlation by the thesis' prototype, 2009";
+        let figure = Historic::new(label, OF_2009, "times", "speed-up")
+            .beside("correlation second-half-shares")
+            .means("Two cores run one correlation each and two cores two each: twice the time of those that have a core for \
+                    themselves, divided by that of those that share one. The gain is nearly 13 %.");
+        let source =
+            "thesis of 2009, section 7.2.6, figure 44 (Core i7 Extreme 965, 4 cores, 8 threads)";
+        vec![figure.printed_in(source)]
     }
 }
 

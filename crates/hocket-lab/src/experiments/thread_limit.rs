@@ -9,7 +9,7 @@ use hocket_machine::clock::monotonic_ns;
 use hocket_machine::pin::{ThreadId, current_thread, is_own_thread};
 
 use crate::harness::{
-    About, Axis, Bar, Better, Check, Design, Estimate, Experiment, Fault, Historic, Host, Metric,
+    About, Axis, Bar, Check, Design, Estimate, Experiment, Fault, Historic, Host, Metric,
     NotMeasurable, Opened, Parameter, Plot, Results, Rounds, Sample, Section, Sentence, Size,
     Variant,
 };
@@ -31,54 +31,20 @@ static ABOUT: About = About {
              shared with all other threads of system, user or group. Memory is no limit before that: a thread that \
              does nothing needs some 10 KiB.",
     metrics: &[
-        Metric {
-            name: "started",
-            unit: "",
-            better: Better::More,
-            definition: "Threads that were started and slept at the same time.",
-        },
-        Metric {
-            name: "kernel-threads",
-            unit: "",
-            better: Better::Neither,
-            definition: "How many of them the system's kernel then listed in this process, each by its own number.",
-        },
-        Metric {
-            name: "start-time",
-            unit: "us",
-            better: Better::Less,
-            definition: "Time to start them, divided by their number.",
-        },
-        Metric {
-            name: "threads-max",
-            unit: "",
-            better: Better::More,
-            definition: "/proc/sys/kernel/threads-max: threads of the whole system.",
-        },
-        Metric {
-            name: "pid-max",
-            unit: "",
-            better: Better::More,
-            definition: "/proc/sys/kernel/pid_max: numbers for processes and threads of the whole system.",
-        },
-        Metric {
-            name: "user-processes",
-            unit: "",
-            better: Better::More,
-            definition: "RLIMIT_NPROC: threads of this user; does not bind root.",
-        },
-        Metric {
-            name: "group-pids",
-            unit: "",
-            better: Better::More,
-            definition: "The smallest pids.max of the control groups above this process.",
-        },
-        Metric {
-            name: "maps",
-            unit: "",
-            better: Better::More,
-            definition: "/proc/sys/vm/max_map_count, halved: threads of one process, with two memory maps each.",
-        },
+        Metric::more("started", "").means("Threads that were started and slept at the same time."),
+        Metric::fact("kernel-threads", "")
+            .means("How many of them the system's kernel then listed in this process, each by its own number."),
+        Metric::less("start-time", "us").means("Time to start them, divided by their number."),
+        Metric::more("threads-max", "")
+            .means("/proc/sys/kernel/threads-max: threads of the whole system."),
+        Metric::more("pid-max", "")
+            .means("/proc/sys/kernel/pid_max: numbers for processes and threads of the whole system."),
+        Metric::more("user-processes", "")
+            .means("RLIMIT_NPROC: threads of this user; does not bind root."),
+        Metric::more("group-pids", "")
+            .means("The smallest pids.max of the control groups above this process."),
+        Metric::more("maps", "")
+            .means("/proc/sys/vm/max_map_count, halved: threads of one process, with two memory maps each."),
     ],
     parameters: &[Parameter::new("threads", &THREADS), Parameter::new("stack", &STACK)],
 };
@@ -139,16 +105,11 @@ impl Experiment for ThreadLimit {
     }
 
     fn historic(&self) -> Vec<Historic> {
-        vec![Historic {
-            label: "Sun HotSpot 1.5, Windows XP Pro 32 bit, 4 GB",
-            value: 7146.0,
-            unit: "",
-            metric: "started",
-            variant: None,
-            definition: "Threads until each further one led to an out-of-memory exception, whatever the largest heap.",
-            differs: Some("`started` stops long before any limit."),
-            source: "a study of thread scaling, HTA Horw, 2006, section 7.1",
-        }]
+        let label = "Sun HotSpot 1.5, Windows XP Pro 32 bit, 4 GB";
+        let definition = "Threads until each further one led to an out-of-memory exception, whatever the largest heap.";
+        let figure = Historic::new(label, 7146.0, "", "started").means(definition);
+        let figure = figure.differs("`started` stops long before any limit.");
+        vec![figure.printed_in("a study of thread scaling, HTA Horw, 2006, section 7.1")]
     }
 }
 

@@ -9,9 +9,9 @@ use hocket_kernels::pauses::{BlockingShare, Paused, PausedRun, passes_for};
 use super::drawing::{CPU_TIME, Drawing, LONG, SWITCHES, THREADS, TIME, VIEW};
 use super::words::series;
 use crate::harness::{
-    About, Axis, Better, Check, Contrast, ContrastResult, Design, Experiment, Fault, Historic,
-    Host, Mark, Metric, NamedRatio, Nearest, NotMeasurable, Opened, Parameter, Plot, Results,
-    Rounds, Sample, Section, Sentence, Size, Variant, ratios_sentence,
+    About, Axis, Check, Contrast, ContrastResult, Design, Experiment, Fault, Historic, Host, Mark,
+    Metric, NamedRatio, Nearest, NotMeasurable, Opened, Parameter, Plot, Results, Rounds, Sample,
+    Section, Sentence, Size, Variant, ratios_sentence,
 };
 
 /// See [`About`].
@@ -36,36 +36,16 @@ static ABOUT: About = About {
         TIME,
         CPU_TIME,
         SWITCHES,
-        Metric {
-            name: "piece",
-            unit: "us",
-            better: Better::Less,
-            definition: "From the first thread's beginning to the last one's end, divided by the pieces of all threads.",
-        },
-        Metric {
-            name: "blocked",
-            unit: "%",
-            better: Better::Neither,
-            definition: "Time in sleeps in percent of the time in pieces and sleeps, of all threads.",
-        },
-        Metric {
-            name: "speed-up",
-            unit: "times",
-            better: Better::More,
-            definition: "Time with one thread divided by time with two, round by round; computed from `time`.",
-        },
-        Metric {
-            name: "relative-time",
-            unit: "times",
-            better: Better::Less,
-            definition: "Time with 512 threads divided by time with two, round by round; computed from `time`.",
-        },
-        Metric {
-            name: "threads",
-            unit: "",
-            better: Better::Less,
-            definition: "The knee: the fewest threads within 5 % of the shortest time; computed from `piece`.",
-        },
+        Metric::less("piece", "us")
+            .means("From the first thread's beginning to the last one's end, divided by the pieces of all threads."),
+        Metric::fact("blocked", "%")
+            .means("Time in sleeps in percent of the time in pieces and sleeps, of all threads."),
+        Metric::more("speed-up", "times")
+            .means("Time with one thread divided by time with two, round by round; computed from `time`."),
+        Metric::less("relative-time", "times")
+            .means("Time with 512 threads divided by time with two, round by round; computed from `time`."),
+        Metric::less("threads", "")
+            .means("The knee: the fewest threads within 5 % of the shortest time; computed from `piece`."),
     ],
     parameters: &[
         Parameter::new("piece", &PIECE),
@@ -155,7 +135,7 @@ impl Experiment for ThreadScaling {
     }
 
     fn historic(&self) -> Vec<Historic> {
-        HISTORIC.to_vec()
+        vec![RULE]
     }
 
     /// What the third thread is worth, where two CPUs have threads that are blocked for a quarter of their time.
@@ -356,18 +336,13 @@ fn rule(results: &Results, share: BlockingShare) -> Option<Sentence> {
     Some(Sentence::about(text, &ratio))
 }
 
-const SOURCE: &str = "study of 2006 on scaling Java threads, chapters 7.2 and 7.3 (Sun HotSpot 1.5, Windows XP, 2 CPUs)";
-
-static HISTORIC: [Historic; 1] = [Historic {
-    label: "rule for two CPUs and threads blocked for 25 %",
-    value: 3.0,
-    unit: "",
-    metric: "threads",
-    variant: Some("blocked-25 3-threads"),
-    definition: "2 / (1 - 0.25) = 2.66, rounded up.",
-    differs: Some("Computed by the rule, not measured."),
-    source: SOURCE,
-}];
+/// By the study's rule.
+const RULE: Historic =
+    Historic::new("rule for two CPUs and threads blocked for 25 %", 3.0, "", "threads")
+        .beside("blocked-25 3-threads")
+        .means("2 / (1 - 0.25) = 2.66, rounded up.")
+        .differs("Computed by the rule, not measured.")
+        .printed_in("study of 2006 on scaling Java threads, chapters 7.2 and 7.3 (Sun HotSpot 1.5, Windows XP, 2 CPUs)");
 
 #[cfg(test)]
 mod tests {

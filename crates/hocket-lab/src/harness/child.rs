@@ -101,7 +101,7 @@ pub fn measure(
     let start_ns = monotonic_ns();
     let opened = Host::discover().and_then(|host| {
         let apparatus =
-            experiment.open_prepared(&host, spec.size, &spec.design, spec.folder.as_deref())?;
+            experiment.open_in(&host, spec.size, &spec.design, spec.folder.as_deref())?;
         Ok((host, apparatus))
     });
     let (host, apparatus) = match opened {
@@ -249,7 +249,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::harness::{Better, Check, Metric, NotMeasurable, Opened, Rounds, Section, TWIN};
+    use crate::harness::{Check, Metric, NotMeasurable, Opened, Rounds, Section, TWIN};
 
     thread_local! {
         /// How many apparatuses of this thread have ended.
@@ -274,7 +274,7 @@ mod tests {
         origin: "-",
         method: "-",
         limits: "-",
-        metrics: &[Metric { name: "time", unit: "ns", better: Better::Less, definition: "-" }],
+        metrics: &[Metric::less("time", "ns").means("-")],
         parameters: &[],
     };
 

@@ -37,10 +37,7 @@ pub trait Experiment: Sync {
     ///
     /// # Errors
     /// [`NotMeasurable`], as above; also if `is_ending` says that nobody needs it any more.
-    fn prepare(
-        &self,
-        is_ending: &dyn Fn() -> bool,
-    ) -> Result<Option<ScratchFolder>, NotMeasurable> {
+    fn prepare(&self, is_ending: &dyn Fn() -> bool) -> Prepared {
         let _ = is_ending;
         Ok(None)
     }
@@ -49,13 +46,7 @@ pub trait Experiment: Sync {
     ///
     /// # Errors
     /// [`NotMeasurable`], as above.
-    fn open_prepared(
-        &self,
-        host: &Host,
-        size: Size,
-        design: &Design,
-        folder: Option<&Path>,
-    ) -> Opened {
+    fn open_in(&self, host: &Host, size: Size, design: &Design, folder: Option<&Path>) -> Opened {
         let _ = folder;
         self.open(host, size, design)
     }
@@ -106,6 +97,9 @@ pub trait Experiment: Sync {
         old.variant.map(|variant| Nearest::of(old.metric, variant)).into_iter().collect()
     }
 }
+
+/// What [`Experiment::prepare`] gives: a folder that is there until the run has ended, or none.
+pub type Prepared = Result<Option<ScratchFolder>, NotMeasurable>;
 
 /// What [`Experiment::open`] gives: a process start that is prepared, or why there is none.
 pub type Opened = Result<Box<dyn Apparatus>, NotMeasurable>;
@@ -273,6 +267,39 @@ pub struct Historic {
     pub differs: Option<&'static str>,
     /// Where it is printed.
     pub source: &'static str,
+}
+
+impl Historic {
+    /// A figure to stand beside `metric`. What it is and where it is printed are told after that.
+    pub const fn new(
+        label: &'static str,
+        value: f64,
+        unit: &'static str,
+        metric: &'static str,
+    ) -> Historic {
+        let (variant, differs) = (None, None);
+        Historic { label, value, unit, metric, variant, definition: "", differs, source: "" }
+    }
+
+    /// With the variant beside which it stands.
+    pub const fn beside(self, variant: &'static str) -> Historic {
+        Historic { variant: Some(variant), ..self }
+    }
+
+    /// With its definition.
+    pub const fn means(self, definition: &'static str) -> Historic {
+        Historic { definition, ..self }
+    }
+
+    /// With what differs from the metric, so that the two are not compared.
+    pub const fn differs(self, what: &'static str) -> Historic {
+        Historic { differs: Some(what), ..self }
+    }
+
+    /// With where it is printed.
+    pub const fn printed_in(self, source: &'static str) -> Historic {
+        Historic { source, ..self }
+    }
 }
 
 /// A figure of today that is near to an old one, and yet another. Where the old figure is a change in per cent or a ratio

@@ -1,8 +1,7 @@
 //! A run of the lab, made up.
 
 use hocket_lab::harness::{
-    Check, Design, ExperimentRun, Historic, LedgerEntry, Quantiles, Results, Rounds, Row, Sample,
-    Size, Variant,
+    Check, Design, ExperimentRun, Historic, Quantiles, Results, Rounds, Row, Sample, Size, Variant,
 };
 use hocket_lab::store::RunRecord;
 use serde_json::Value;
@@ -26,25 +25,11 @@ pub fn record(meta: Value) -> RunRecord {
 }
 
 fn row(variant: &str, round: u32, value: f64) -> Row {
-    Row {
-        process: round % 3,
-        round,
-        turn: 0,
-        warm_up: false,
-        variant: variant.into(),
-        cpus: vec![0],
-        started_ns: 0,
-        unit: "ns".into(),
-        sample: Sample {
-            metric: "time".into(),
-            value,
-            ops: 1,
-            check: Check::Passed,
-            distribution: Quantiles::of(&[value, value * 2.0]),
-        },
-        ledger: LedgerEntry::default(),
-        flags: if round.is_multiple_of(9) { vec!["steal".into()] } else { Vec::new() },
-    }
+    let sample = Sample::new("time", value, 1, Check::Passed);
+    let distribution = Quantiles::of(&[value, value * 2.0]);
+    let row = Row::new(variant, round % 3, round, Sample { distribution, ..sample });
+    let flags = if round.is_multiple_of(9) { vec!["steal".into()] } else { Vec::new() };
+    Row { cpus: vec![0], unit: "ns".into(), flags, ..row }
 }
 
 /// `rounds` of `a`, of `b` that takes `by` as long, and of `a` again.
@@ -61,25 +46,17 @@ pub fn results(id: &str, rounds: u32, by: f64) -> Results {
         ]
     };
     let run = ExperimentRun {
-        id: id.into(),
         definition: "another".into(),
-        size: Size::Quick,
         started_at: "2026-05-01T10:00:00Z".into(),
         design: Some(design.missing(HOSTILE, "there is none")),
         end: "all rounds measured".into(),
-        not_measurable: None,
         faults: vec![HOSTILE.into(); 40],
+        ..ExperimentRun::new(id, Size::Quick)
     };
     Results { run, rows: (0..rounds).flat_map(turns).collect(), seed: 1, historic: vec![OLD] }
 }
 
-const OLD: Historic = Historic {
-    label: "a processor of 2002",
-    value: 1.1,
-    unit: "us",
-    metric: "time",
-    variant: Some("a"),
-    definition: "One operation.",
-    differs: None,
-    source: "a book, page 7",
-};
+const OLD: Historic = Historic::new("a processor of 2002", 1.1, "us", "time")
+    .beside("a")
+    .means("One operation.")
+    .printed_in("a book, page 7");

@@ -178,23 +178,11 @@ impl Of<'_> {
 
     /// Case 7 beside a load: anywhere, and on the other CPUs.
     fn beside_calculators(&self, design: &mut Design) {
-        let load = |variant: Variant, place: Place, name: &str| {
-            let name = format!("{} {name}", variant.name);
-            let variant = Variant { name, ..variant }.with("case", "7");
-            calculators::beside(variant, 1, place)
-        };
-        let picture = || self.on_one("platform", "unlocked", self.all);
-        design.variants.push(load(picture(), Place::Free, "calculator"));
-        match self.cpus.len() {
-            0 | 1 => design.missing.push((
-                "calculator-apart".into(),
-                "there is one CPU, so no other is left for the calculator".into(),
-            )),
-            _ => design.variants.push(load(picture(), Place::Apart, "calculator-apart")),
-        }
+        let confined = self.on_one("platform", "unlocked", self.all);
+        calculators::add_case_7(design, self.cpus.len(), &confined);
         if self.size == Size::Full {
             let free = self.picture("platform", "unlocked", self.all);
-            design.variants.push(load(free, Place::Free, "calculator"));
+            design.variants.push(calculators::in_case_7(free, Place::Free));
         }
     }
 

@@ -21,50 +21,41 @@ const OF_MANY: &str =
 /// In the order of the study's cases.
 pub(super) fn all() -> Vec<Historic> {
     let mut all = vec![
-        printed("case 1: two threads on two CPUs", 2.0, "times", TIME.name, SPEED_UP, Some(RATIO)),
-        Historic {
-            variant: Some("start platform"),
-            ..printed("case 2: threads of the JVM itself", 13.0, "", BASE_THREADS, BASE, None)
-        },
-        printed("case 2: most threads", 7146.0, "", KERNEL_THREADS, UNTIL, Some(BOUNDED)),
+        ratio("case 1: two threads on two CPUs", 2.0, SPEED_UP),
+        Historic::new("case 2: threads of the JVM itself", 13.0, "", BASE_THREADS)
+            .beside("start platform")
+            .means(BASE),
+        Historic::new("case 2: most threads", 7146.0, "", KERNEL_THREADS)
+            .means(UNTIL)
+            .differs(BOUNDED),
     ];
     all.extend(BASE_PRIORITIES.iter().flat_map(|(lowest, highest, range)| {
         let of = |label, value, metric| {
-            printed(label, value, "", metric, "Base priority under Windows.", Some(WINDOWS))
+            let figure = Historic::new(label, value, "", metric).differs(WINDOWS);
+            figure.means("Base priority under Windows.")
         };
         [of(*lowest, range[0], "nice-1"), of(*highest, range[1], "nice-10")]
     }));
     all.extend([
-        printed("case 8: 512 threads against few", 1.0, "times", TIME.name, SAME, Some(RATIO)),
-        printed(
-            "case 9: synchronized method",
-            20.0,
-            "%",
-            DRAW_CPU_TIME.name,
-            GROWTH,
-            Some(OF_CPU_TIME),
-        ),
-        printed(
-            "case 9: a lock for each pixel",
-            18.0,
-            "%",
-            DRAW_CPU_TIME.name,
-            GROWTH,
-            Some(OF_CPU_TIME),
-        ),
-        printed("case 9: the same, 512 threads", 1.63, "times", TIME.name, SCALING, Some(OF_MANY)),
-        printed(
-            "case 9: with an AtomicInteger",
-            5.0,
-            "%",
-            DRAW_CPU_TIME.name,
-            GROWTH,
-            Some(OF_CPU_TIME),
-        ),
-        printed("case 9: advantage of it", 15.0, "%", DRAW_CPU_TIME.name, LESS, Some(ADVANTAGE)),
-        printed("case 10: JOMP against own threads", 1.0, "times", TIME.name, JOMP, Some(RATIO)),
+        ratio("case 8: 512 threads against few", 1.0, SAME),
+        growth("case 9: synchronized method", 20.0),
+        growth("case 9: a lock for each pixel", 18.0),
+        ratio("case 9: the same, 512 threads", 1.63, SCALING).differs(OF_MANY),
+        growth("case 9: with an AtomicInteger", 5.0),
+        growth("case 9: advantage of it", 15.0).means(LESS).differs(ADVANTAGE),
+        ratio("case 10: JOMP against own threads", 1.0, JOMP),
     ]);
-    all
+    all.into_iter().map(|figure| figure.printed_in(SOURCE)).collect()
+}
+
+/// A ratio of times.
+fn ratio(label: &'static str, value: f64, definition: &'static str) -> Historic {
+    Historic::new(label, value, "times", TIME.name).means(definition).differs(RATIO)
+}
+
+/// Of the CPU time, up to 512 threads.
+fn growth(label: &'static str, value: f64) -> Historic {
+    Historic::new(label, value, "%", DRAW_CPU_TIME.name).means(GROWTH).differs(OF_CPU_TIME)
 }
 
 /// What of today is nearest: two threads, as in the study, and the ratio that it formed.
@@ -129,14 +120,3 @@ const BASE_PRIORITIES: [(&str, &str, [f64; 2]); 6] = [
     ("case 4: high, lowest", "case 4: high, highest", [11.0, 15.0]),
     ("case 4: realtime, lowest", "case 4: realtime, highest", [22.0, 26.0]),
 ];
-
-fn printed(
-    label: &'static str,
-    value: f64,
-    unit: &'static str,
-    metric: &'static str,
-    definition: &'static str,
-    differs: Option<&'static str>,
-) -> Historic {
-    Historic { label, value, unit, metric, variant: None, definition, differs, source: SOURCE }
-}

@@ -41,6 +41,10 @@ impl Company {
         }
     }
 
+    pub(in crate::experiments) fn named(name: &str) -> Option<Company> {
+        Company::ALL.into_iter().find(|company| company.name() == name)
+    }
+
     /// What is said of it, against alone.
     pub(in crate::experiments) fn told(self) -> &'static str {
         match self {

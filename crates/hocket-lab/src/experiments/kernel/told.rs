@@ -12,6 +12,7 @@ use crate::harness::{
     ratios_sentence,
 };
 use crate::numbers::{self, quantity};
+use crate::once::each_once;
 
 /// The caches of the CPU that is measured alone, as the system tells them: `L1 48 KiB, L2 2 MiB`.
 pub(super) fn caches(host: &Host) -> String {
@@ -63,15 +64,8 @@ fn in_company(results: &Results, company: Company) -> Option<Sentence> {
 
 /// The primitives that are there, in order.
 fn primitives(results: &Results) -> Vec<Primitive> {
-    let mut found: Vec<Primitive> = Vec::new();
-    for variant in results.designed() {
-        if let Some(primitive) = Primitive::named(variant.level("primitive"))
-            && !found.contains(&primitive)
-        {
-            found.push(primitive);
-        }
-    }
-    found
+    let named = results.designed().iter().map(|variant| variant.level("primitive"));
+    each_once(named.filter_map(Primitive::named))
 }
 
 type Group = (&'static str, fn() -> Vec<Primitive>);
@@ -325,22 +319,9 @@ const ARTICLE: &str = "Vianney, \"Hyper-Threading speeds Linux\", 2003, table 1 
 const BOOTED: &str =
     "Latency with SMT against without, the system booted for each; negative: longer with SMT.";
 
-const fn of_2003(
-    label: &'static str,
-    value: f64,
-    variant: &'static str,
-    differs: &'static str,
-) -> Historic {
-    Historic {
-        label,
-        value,
-        unit: "%",
-        metric: "time",
-        variant: Some(variant),
-        definition: BOOTED,
-        differs: Some(differs),
-        source: ARTICLE,
-    }
+const fn of_2003(label: &'static str, value: f64, variant: &'static str) -> Historic {
+    let figure = Historic::new(label, value, "%", "time").beside(variant);
+    figure.means(BOOTED).differs(SEATS).printed_in(ARTICLE)
 }
 
 const SEATS: &str = "The system was booted with and without SMT; here the processes may use one seat of a core or both, \
@@ -349,98 +330,52 @@ const PROGRAM: &str = "The system was booted with and without SMT, and the child
                        may use one seat of a core or both, and the child runs `true` without an environment.";
 const IDLE: &str = "The second seat was there and idle, or not there; here it is always there, and busy where it is compared.";
 
-const ONE_CALL: &str = "Time of one call.";
 const ANOTHER_FILE: &str =
     "It names a file of LMbench's choice in another folder; here it is /etc/passwd.";
 const NONE_READY: &str =
     "None of the 10 files can be read there; here one of 10 ends of pipes can.";
 
 /// An absolute figure of the table, for the system that was booted with one seat.
-const fn of_table_1(
-    label: &'static str,
-    us: f64,
-    variant: &'static str,
-    definition: &'static str,
-    differs: Option<&'static str>,
-) -> Historic {
-    Historic {
-        label,
-        value: us,
-        unit: "us",
-        metric: "time",
-        variant: Some(variant),
-        definition,
-        differs,
-        source: ARTICLE,
-    }
+const fn of_table_1(label: &'static str, us: f64, variant: &'static str) -> Historic {
+    let figure = Historic::new(label, us, "us", "time").beside(variant);
+    figure.means("Time of one call.").printed_in(ARTICLE)
 }
 
 /// What a change of the latency is called in the text, in per cent: the operations are those of the variants, the
 /// conditions are not. Then the times of table 1.
 pub(super) static HISTORIC: [Historic; 19] = [
-    of_2003("pipe latency, 2003", -1.0, "pipe both-seats", SEATS),
-    of_2003("fork and exit, 2003", -4.0, "fork-exit both-seats", SEATS),
-    of_2003("fork and execve, 2003", -6.0, "fork-exec both-seats", PROGRAM),
-    of_2003("fork and sh -c, 2003", -2.0, "fork-sh both-seats", PROGRAM),
-    of_2003("functions of one thread, 2003", 0.0, "null busy-sibling", IDLE),
-    of_table_1("table 1, simple system call", 1.10, "null alone", ONE_CALL, None),
-    of_table_1("table 1, read", 1.49, "read alone", ONE_CALL, None),
-    of_table_1("table 1, write", 1.40, "write alone", ONE_CALL, None),
-    of_table_1("table 1, fstat", 1.50, "fstat alone", ONE_CALL, None),
-    of_table_1("table 1, stat", 5.12, "stat alone", ONE_CALL, Some(ANOTHER_FILE)),
-    of_table_1(
-        "table 1, open and close",
-        7.38,
-        "open-close alone",
-        "Time of both calls.",
-        Some(ANOTHER_FILE),
-    ),
-    of_table_1("table 1, select on 10 files", 5.41, "select-10 alone", ONE_CALL, Some(NONE_READY)),
-    of_table_1(
-        "table 1, select on 10 TCP connections",
-        5.69,
-        "select-10 alone",
-        ONE_CALL,
-        Some("Here it is asked of 10 ends of pipes, and one of them can be read."),
-    ),
-    of_table_1("table 1, signal handler, install", 1.56, "signal-install alone", ONE_CALL, None),
-    of_table_1(
-        "table 1, signal handler, overhead",
-        4.29,
-        "signal-sent alone",
-        "Time of a signal to the own process, caught, without the call that sends it.",
-        Some(
+    of_2003("pipe latency, 2003", -1.0, "pipe both-seats"),
+    of_2003("fork and exit, 2003", -4.0, "fork-exit both-seats"),
+    of_2003("fork and execve, 2003", -6.0, "fork-exec both-seats").differs(PROGRAM),
+    of_2003("fork and sh -c, 2003", -2.0, "fork-sh both-seats").differs(PROGRAM),
+    of_2003("functions of one thread, 2003", 0.0, "null busy-sibling").differs(IDLE),
+    of_table_1("table 1, simple system call", 1.10, "null alone"),
+    of_table_1("table 1, read", 1.49, "read alone"),
+    of_table_1("table 1, write", 1.40, "write alone"),
+    of_table_1("table 1, fstat", 1.50, "fstat alone"),
+    of_table_1("table 1, stat", 5.12, "stat alone").differs(ANOTHER_FILE),
+    of_table_1("table 1, open and close", 7.38, "open-close alone")
+        .means("Time of both calls.")
+        .differs(ANOTHER_FILE),
+    of_table_1("table 1, select on 10 files", 5.41, "select-10 alone").differs(NONE_READY),
+    of_table_1("table 1, select on 10 TCP connections", 5.69, "select-10 alone")
+        .differs("Here it is asked of 10 ends of pipes, and one of them can be read."),
+    of_table_1("table 1, signal handler, install", 1.56, "signal-install alone"),
+    of_table_1("table 1, signal handler, overhead", 4.29, "signal-sent alone")
+        .means("Time of a signal to the own process, caught, without the call that sends it.")
+        .differs(
             "Here the call that sends the signal is in the time; `signal-none` is that call alone.",
         ),
-    ),
-    of_table_1(
-        "table 1, pipe latency",
-        11.16,
-        "pipe alone",
-        "Time in which a byte goes to another process and back on one CPU.",
-        None,
-    ),
-    of_table_1(
-        "table 1, fork and exit",
-        190.75,
-        "fork-exit alone",
-        "Time from the fork to the end of the wait for the child, which ends at once.",
-        None,
-    ),
-    of_table_1(
-        "table 1, fork and execve",
-        581.55,
-        "fork-exec alone",
-        "Time from the fork to the end of the wait for a child that runs a program.",
-        Some(CHILD),
-    ),
-    of_table_1(
-        "table 1, fork and sh -c",
-        3051.28,
-        "fork-sh alone",
-        "Time from the fork to the end of the wait for a shell that runs a program.",
-        Some(CHILD),
-    ),
+    of_table_1("table 1, pipe latency", 11.16, "pipe alone")
+        .means("Time in which a byte goes to another process and back on one CPU."),
+    of_table_1("table 1, fork and exit", 190.75, "fork-exit alone")
+        .means("Time from the fork to the end of the wait for the child, which ends at once."),
+    of_table_1("table 1, fork and execve", 581.55, "fork-exec alone")
+        .means("Time from the fork to the end of the wait for a child that runs a program.")
+        .differs(CHILD),
+    of_table_1("table 1, fork and sh -c", 3051.28, "fork-sh alone")
+        .means("Time from the fork to the end of the wait for a shell that runs a program.")
+        .differs(CHILD),
 ];
 
 const CHILD: &str =

@@ -151,30 +151,17 @@ impl Of<'_> {
 
 /// What the study printed of these cases. Its ratios stand in the verdicts.
 pub(super) fn historic() -> Vec<Historic> {
-    let printed = |label, value, definition| Historic {
-        label,
-        value,
-        unit: "times",
-        metric: TIME.name,
-        variant: None,
-        definition,
-        differs: Some(RATIO),
-        source: "study of 2006 on scaling Java threads (Sun HotSpot 1.5, Windows XP Professional 32 bit)",
+    let printed = |label, value| {
+        let source = "study of 2006 on scaling Java threads (Sun HotSpot 1.5, Windows XP Professional 32 bit)";
+        Historic::new(label, value, "times", TIME.name).differs(RATIO).printed_in(source)
     };
     vec![
-        printed(
-            "case 1: two threads on two CPUs",
-            2.0,
-            "Time of one thread divided by that of two, on two CPUs.",
-        ),
-        printed(
-            "case 8: 512 threads against few",
-            1.0,
+        printed("case 1: two threads on two CPUs", 2.0)
+            .means("Time of one thread divided by that of two, on two CPUs."),
+        printed("case 8: 512 threads against few", 1.0).means(
             "Time of 512 threads without locks against that of two: no difference was found.",
         ),
-        printed(
-            "case 10: JOMP against own threads",
-            1.0,
+        printed("case 10: JOMP against own threads", 1.0).means(
             "Time of a loop made parallel by JOMP's directives against that of own threads.",
         ),
     ]
