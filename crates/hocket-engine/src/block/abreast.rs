@@ -7,6 +7,7 @@
 //! Invariant THERE, which SAFETY comments here cite: an [`Avx2`] exists only where the CPU has AVX2, because
 //! [`Avx2::here`], which looks, is its only constructor.
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use hocket_dsp::abreast::{self, ABREAST};
@@ -114,7 +115,36 @@ impl ChainNode {
     }
 }
 
-/// Runs nodes of both chains that are alike. If their code panics, nobody knows for whom: both stay silent.
+/// What runs of a couple, and which of the two it belongs to: 0 or 1.
+#[derive(Clone, Copy, PartialEq)]
+enum Step {
+    /// Answers, lanes and changes.
+    Begin(usize),
+    /// Whether it can run abreast.
+    Ask(usize),
+    Abreast,
+    /// The processor by itself, and the check of what comes out.
+    Alone(usize),
+    /// The check of what comes out of a kernel.
+    End(usize),
+}
+
+impl Step {
+    /// If this step of one of them panics: that one, and where the other one goes on.
+    fn failed(self) -> Option<(usize, Option<Step>)> {
+        match self {
+            Step::Begin(0) => Some((0, Some(Step::Begin(1)))),
+            Step::Begin(_) | Step::Ask(1) => Some((1, Some(Step::Alone(0)))),
+            Step::Ask(_) | Step::Alone(0) => Some((0, Some(Step::Alone(1)))),
+            Step::Abreast => None,
+            Step::End(0) => Some((0, Some(Step::End(1)))),
+            Step::Alone(_) | Step::End(_) => Some((1, None)),
+        }
+    }
+}
+
+/// Runs nodes of both chains that are alike. If one panics in a step of its own, it stays silent. If code that runs for both
+/// panics, nobody knows for whom: both stay silent.
 ///
 /// # Safety
 /// As [`process_abreast`].
@@ -126,35 +156,88 @@ unsafe fn process_as_one(
     now: &Now,
     probe: &mut impl Probe,
 ) {
-    let mut place = places.start;
+    let (mut place, mut step) = (places.start, Step::Begin(0));
     while place < places.end {
         // Unwind safety: as in `ChainState::process_nodes`.
         let ran = catch_unwind(AssertUnwindSafe(|| {
             while place < places.end {
                 let nodes = [&one.nodes[place], &other.nodes[place]];
+                let rows = [&mut one.rows, &mut other.rows];
                 // SAFETY: the caller's obligation. The plan has each node once (R3).
-                unsafe {
-                    process_both(kernel, nodes, [&mut one.rows, &mut other.rows], frames, now)
-                };
+                unsafe { process_both(kernel, nodes, rows, frames, now, &mut step) };
                 probe.ran(nodes[0].cell.kind, 2);
                 place += 1;
             }
         }));
         if let Err(payload) = ran {
-            // block-path: a box of an empty type allocates nothing.
-            let payloads = [payload, Box::new(())];
-            for (chain, payload) in [&mut *one, &mut *other].into_iter().zip(payloads) {
-                let node = &chain.nodes[place];
-                // SAFETY: as above. The panic ended the other reference.
-                let state = unsafe { node.cell.get_mut() };
-                state.silence(payload);
-                node.cell.show(state);
-                silence(node.ports, &mut chain.rows, frames);
-            }
+            // SAFETY: as above. The panic ended the references to the nodes.
+            unsafe { contain([&mut *one, &mut *other], place, (step, payload), frames, now) };
             probe.lost();
             place += 1;
         }
     }
+}
+
+/// Silences the strip that has panicked, and does what is left for the other one.
+///
+/// # Safety
+/// As [`process_abreast`].
+#[cold]
+unsafe fn contain(
+    [one, other]: [&mut ChainState; ABREAST],
+    place: usize,
+    (step, payload): (Step, Box<dyn Any + Send>),
+    frames: usize,
+    now: &Now,
+) {
+    let Some((failed, goes_on)) = step.failed() else {
+        // SAFETY: the caller's obligation.
+        unsafe {
+            silence_node(one, place, payload, frames);
+            // block-path: a box of an empty type allocates nothing.
+            silence_node(other, place, Box::new(()), frames);
+        }
+        return;
+    };
+    let (failed, rest) = if failed == 0 { (one, other) } else { (other, one) };
+    // SAFETY: the caller's obligation.
+    unsafe { silence_node(failed, place, payload, frames) };
+    let Some(step) = goes_on else {
+        return;
+    };
+    // Unwind safety: as in `ChainState::process_nodes`.
+    let ran = catch_unwind(AssertUnwindSafe(|| {
+        let node = &rest.nodes[place];
+        // SAFETY: the caller's obligation.
+        let state = unsafe { node.cell.get_mut() };
+        if matches!(step, Step::Begin(_)) {
+            node.begin(state, now);
+        }
+        if !matches!(step, Step::End(_)) {
+            node.run(state, &mut rest.rows, frames, now, Default::default());
+        }
+        node.end(state, &mut rest.rows, frames);
+    }));
+    if let Err(payload) = ran {
+        // SAFETY: the caller's obligation. The panic ended the other reference.
+        unsafe { silence_node(rest, place, payload, frames) };
+    }
+}
+
+/// # Safety
+/// As [`process_abreast`].
+unsafe fn silence_node(
+    chain: &mut ChainState,
+    place: usize,
+    payload: Box<dyn Any + Send>,
+    frames: usize,
+) {
+    let node = &chain.nodes[place];
+    // SAFETY: the caller's obligation.
+    let state = unsafe { node.cell.get_mut() };
+    state.silence(payload);
+    node.cell.show(state);
+    silence(node.ports, &mut chain.rows, frames);
 }
 
 /// One node of each chain.
@@ -168,23 +251,36 @@ unsafe fn process_both(
     [rows, beside]: [&mut Rows; ABREAST],
     frames: usize,
     now: &Now,
+    step: &mut Step,
 ) {
     // SAFETY: the caller's obligation.
     let (state, second) = unsafe { (one.cell.get_mut(), other.cell.get_mut()) };
+    *step = Step::Begin(0);
     one.begin(state, now);
+    *step = Step::Begin(1);
     other.begin(second, now);
-    let both = (state.processor.abreast(&state.events), second.processor.abreast(&second.events));
-    if let (Some(first), Some(second_one)) = both {
+    *step = Step::Ask(0);
+    let first = state.processor.abreast(&state.events);
+    *step = Step::Ask(1);
+    let both = first.zip(second.processor.abreast(&second.events));
+    if let Some((first, second_one)) = both {
+        *step = Step::Abreast;
         let mut block = Block { events: &state.events, ..Block::new(stereo(rows, frames)) };
         let mut block_beside =
             Block { events: &second.events, ..Block::new(stereo(beside, frames)) };
         kernel.process([first, second_one], [&mut block, &mut block_beside]);
+        *step = Step::End(0);
+        one.end(state, rows, frames);
+        *step = Step::End(1);
+        other.end(second, beside, frames);
     } else {
+        *step = Step::Alone(0);
         one.run(state, rows, frames, now, Default::default());
+        one.end(state, rows, frames);
+        *step = Step::Alone(1);
         other.run(second, beside, frames, now, Default::default());
+        other.end(second, beside, frames);
     }
-    one.end(state, rows, frames);
-    other.end(second, beside, frames);
 }
 
 #[inline]

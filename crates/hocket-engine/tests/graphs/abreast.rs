@@ -2,6 +2,8 @@
 //! schedule, number of workers and length of blocks, and while strips come, go and change.
 
 use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use hocket_engine::{ChainCost, CostTable, Couples, Fusing, Prepared};
 use hocket_plan::Unit;
@@ -250,62 +252,169 @@ fn traces_name_both_strips() {
     }
 }
 
-/// An equaliser whose kernel panics in this block of its life.
+/// Where an equaliser panics.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Where {
+    /// Before it runs abreast.
+    Asked,
+    /// In a block of its own: it has a key, but never runs abreast.
+    Alone,
+    /// When it is reset, because what comes out is not finite.
+    Reset,
+}
+
+/// An equaliser that panics after so many blocks, and says when it is freed.
 struct Fails {
     eq: Box<dyn Processor>,
+    place: Where,
     left: usize,
+    freed: Arc<AtomicBool>,
+}
+
+impl Fails {
+    fn new(eq: Box<dyn Processor>, place: Where) -> Fails {
+        Fails::of(eq, place, &Arc::default())
+    }
+
+    fn of(eq: Box<dyn Processor>, place: Where, freed: &Arc<AtomicBool>) -> Fails {
+        Fails { eq, place, left: 3, freed: Arc::clone(freed) }
+    }
+
+    fn count(&mut self, place: Where) {
+        if place == self.place {
+            self.left = self.left.checked_sub(1).expect("enough");
+        }
+    }
+}
+
+impl Drop for Fails {
+    fn drop(&mut self) {
+        self.freed.store(true, Relaxed);
+    }
 }
 
 impl Processor for Fails {
     fn process(&mut self, block: &mut Block<'_>) {
+        self.count(Where::Alone);
         self.eq.process(block);
     }
     fn reset(&mut self) {
+        assert!(self.place != Where::Reset, "not again");
         self.eq.reset();
     }
     fn abreast_key(&self) -> Option<hocket_dsp::AbreastKey> {
         self.eq.abreast_key()
     }
     fn abreast(&mut self, events: &[hocket_dsp::TimedChange]) -> Option<hocket_dsp::Abreast<'_>> {
-        self.left = self.left.checked_sub(1).expect("enough");
-        self.eq.abreast(events)
+        self.count(Where::Asked);
+        if self.place == Where::Alone { None } else { self.eq.abreast(events) }
     }
 }
 
-/// Two strips in a couple, one of which fails, and two in another one.
-fn failing(schedule: ScheduleKind, workers: usize) -> Engine {
+/// What runs for so many blocks, and then something else.
+struct Until {
+    left: usize,
+    first: Box<dyn Processor>,
+    then: fn(&mut f32),
+}
+
+impl Processor for Until {
+    fn process(&mut self, block: &mut Block<'_>) {
+        self.first.process(block);
+        match self.left.checked_sub(1) {
+            Some(left) => self.left = left,
+            None => {
+                block.main.left.iter_mut().chain(block.main.right.iter_mut()).for_each(self.then)
+            }
+        }
+    }
+    fn reset(&mut self) {
+        self.first.reset();
+    }
+}
+
+type Put<'a> = &'a dyn Fn(u32, Box<dyn Processor>) -> Box<dyn Processor>;
+
+/// Four strips of noise through an equaliser each, in two couples. `source` and `effect` may put something else there.
+fn of_four(source: Put<'_>, effect: Put<'_>) -> Engine {
     let mut graph = Graph::default();
     let mut processors: Vec<Option<Box<dyn Processor>>> = Vec::new();
     let mut ends = Vec::new();
     for strip in 0..4 {
-        processors.push(Some(noise(1)));
-        let source = graph.add(node(&format!("noise {strip}"), &[])).unwrap().0;
-        let eq = eq(4, strip);
-        processors.push(Some(if strip == 1 { Box::new(Fails { eq, left: 3 }) } else { eq }));
-        ends.push((graph.add(node(&format!("eq {strip}"), &[(source, 1.0)])).unwrap().0, 1.0));
+        processors.push(Some(source(strip, noise(1 + strip))));
+        let from = graph.add(node(&format!("noise {strip}"), &[])).unwrap().0;
+        processors.push(Some(effect(strip, eq(4, strip))));
+        ends.push((graph.add(node(&format!("eq {strip}"), &[(from, 1.0)])).unwrap().0, 1.0));
     }
     processors.push(None);
     graph.add(node("sum", &ends)).unwrap();
-    engine_of(&graph, processors, schedule, workers, Couples::Always)
+    engine_of(&graph, processors, ScheduleKind::Serial, 1, Couples::Always)
 }
 
-/// Nobody knows for whom a kernel ran, so both are silent and named. The others go on.
+/// Only the strip whose code panics is silent, from that block on. The other one of its couple sounds as ever.
 #[test]
-fn a_kernel_that_panics_silences_both_strips_and_no_other_one() {
-    for (schedule, workers) in [(ScheduleKind::Serial, 1), (ScheduleKind::Dataflow, 1)] {
-        let mut engine = failing(schedule, workers);
-        assert_eq!(couples_of(&engine), 2, "{schedule:?}");
+fn a_strip_that_panics_is_silent_and_no_other_one() {
+    for (place, fails) in [Where::Asked, Where::Alone, Where::Reset]
+        .into_iter()
+        .flat_map(|place| [0, 1].map(|fails| (place, fails)))
+    {
+        let source = |strip, noise| -> Box<dyn Processor> {
+            match place == Where::Reset && strip == fails {
+                true => Box::new(Until {
+                    left: 3,
+                    first: noise,
+                    then: |it| *it = it.signum() * f32::MAX,
+                }),
+                false => noise,
+            }
+        };
+        // The first equaliser makes loud sounds louder.
+        let effect = |strip, other| -> Box<dyn Processor> {
+            if strip == fails { Box::new(Fails::new(eq(4, 0), place)) } else { other }
+        };
+        let muted = |strip, other| -> Box<dyn Processor> {
+            match strip == fails {
+                true => Box::new(Until { left: 3, first: eq(4, 0), then: |it| *it = 0.0 }),
+                false => other,
+            }
+        };
+        let (mut engine, mut expected) = (of_four(&source, &effect), of_four(&source, &muted));
+        assert_eq!((couples_of(&engine), couples_of(&expected)), (2, 1));
         for block in 0..6 {
             engine.process(LONGEST);
+            expected.process(LONGEST);
+            let sound = engine.output(LONGEST).left;
+            let case = format!("{place:?}, strip {fails}, block {block}");
+            assert!(sound.iter().any(|sample| *sample != 0.0), "{case}: silent");
+            assert_eq!(sound, expected.output(LONGEST).left, "{case}");
             let contained = engine.contained();
             let named: Vec<_> = contained.iter().map(|it| (&*it.node, it.panicked)).collect();
-            let both: &[_] = &[("eq 0", true), ("eq 1", true)];
-            assert_eq!(named, if block < 3 { &[] } else { both }, "{schedule:?}, block {block}");
-            let left = engine.output(LONGEST).left;
-            assert!(
-                left.iter().any(|sample| *sample != 0.0),
-                "{schedule:?}: the others are silent"
-            );
+            let failed = [(&*format!("eq {fails}"), true)];
+            assert_eq!(named, if block < 3 { &[][..] } else { &failed }, "{case}");
         }
     }
+}
+
+/// One of a couple was silent before the other one fails. A block frees nothing, so what the first one was stays.
+#[test]
+fn a_strip_that_was_silent_before_keeps_what_it_has() {
+    let freed = Arc::new(AtomicBool::new(false));
+    let effect = |strip, eq| -> Box<dyn Processor> {
+        match strip {
+            0 => Box::new(Fails::of(eq, Where::Reset, &freed)),
+            1 => Box::new(Fails::new(eq, Where::Asked)),
+            _ => eq,
+        }
+    };
+    let mut engine = of_four(&|_, noise| noise, &effect);
+    engine.reset();
+    for block in 0..6 {
+        engine.process(LONGEST);
+        assert!(!freed.load(Relaxed), "block {block} freed a processor");
+    }
+    let contained = engine.contained();
+    let named: Vec<_> = contained.iter().map(|it| (&*it.node, it.message.as_deref())).collect();
+    assert_eq!(named, [("eq 0", Some("not again")), ("eq 1", Some("enough"))]);
+    drop(engine);
+    assert!(freed.load(Relaxed));
 }
