@@ -29,6 +29,8 @@ use crate::{Doing, Misses, Span};
 const MOST_SPANS: usize = 2_000_000;
 /// Cycles that are kept.
 const MOST_CYCLES: usize = 500_000;
+/// Cycles that are counted, seven hours of short ones: a stream that never ends has no last cycle.
+const MOST_COUNTED: u64 = 20_000_000;
 /// Clients that have a lane. PipeWire's profiler writes 64, JACK has room for 256.
 const MOST_CLIENTS: usize = 256;
 /// A line has some 100 bytes for each client.
@@ -90,12 +92,13 @@ pub struct Named {
 ///
 /// Times of JSON are those of the system's monotonic clock. The others have none, so the first cycle begins at 0.
 ///
-/// A file without a cycle in its first 10,000 lines is not read on, and 16 GiB are read at most.
+/// A file without a cycle in its first 10,000 lines is not read on. 20 million cycles, 100 million lines and 16 GiB are read at
+/// most.
 ///
 /// Cost: linear in the text; bounded memory.
 ///
 /// # Errors
-/// [`ReadError`]: it cannot be read, it is too long, or no line is a cycle.
+/// [`ReadError`]: it cannot be read, it is too long or has too many cycles, or no line is a cycle.
 pub fn read(
     text: impl BufRead,
     profiler: Profiler,
@@ -105,10 +108,8 @@ pub fn read(
     let mut lines = Lines::new(text, LONGEST_LINE);
     let mut cycles = Cycles::default();
     let mut json = json::Json::default();
-    let mut interrupted = false;
     while let Some(line) = lines.next()? {
         if line.number.is_multiple_of(STOP_EVERY) && stop() {
-            interrupted = true;
             break;
         }
         let text = String::from_utf8_lossy(line.bytes);
@@ -124,11 +125,15 @@ pub fn read(
         if line.number >= FIRST_LINES && cycles.played == 0 {
             break;
         }
+        if cycles.played > MOST_COUNTED {
+            return Err(ReadError::TooManyCycles { cycles: MOST_COUNTED });
+        }
     }
     json.end(&mut cycles);
     let mut run = cycles.finish(profiler, named, lines.number())?;
     run.limits.extend(json.limits());
-    run.interrupted = interrupted;
+    // A reader that is told to stop may have ended the text itself.
+    run.interrupted = stop();
     Ok(run)
 }
 

@@ -89,6 +89,8 @@ pub fn read(
     }
     match reading {
         Some(reading) if has_ended => reading.finish(),
+        // A reader that is told to stop may have ended the text itself.
+        _ if stop() => Err(ReadError::Stopped),
         _ => Err(ReadError::Cut { line: lines.number() }),
     }
 }

@@ -65,8 +65,8 @@ impl Choice {
 ///
 /// Times are those of the text, in nanoseconds. Events that are earlier than the one before are left out.
 ///
-/// A text without an event among its first 10,000 lines is not read on. 16 GiB of a text are read at most, and a line of it may
-/// have 64 MiB, of which the first 4096 bytes count.
+/// A text without an event among its first 10,000 lines is not read on. 16 GiB and 100 million lines of a text are
+/// read at most, and a line of it may have 64 MiB, of which the first 4096 bytes count.
 ///
 /// Cost: linear in the text; bounded memory.
 ///
@@ -82,10 +82,8 @@ pub fn read(
     error::check_own(text.fill_buf().unwrap_or_default())?;
     let mut lines = Lines::new(text, LONGEST_LINE);
     let mut reading = Reading::new(about, choice);
-    let mut ended = "the file ended";
     while let Some(line) = lines.next()? {
         if line.number.is_multiple_of(STOP_EVERY) && stop() {
-            ended = "stopped by the user";
             break;
         }
         let text = String::from_utf8_lossy(line.bytes);
@@ -95,6 +93,8 @@ pub fn read(
             return Err(reading.notes.no_beginning(line.number));
         }
     }
+    // A reader that is told to stop may have ended the text itself.
+    let ended = if stop() { "stopped by the user" } else { "the file ended" };
     reading.finish(lines.number(), ended)
 }
 

@@ -55,6 +55,9 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     crate::plugin::isolated::set_up(&args.isolate, opened.session(), isolated)?;
     place(&mut plan.disturb, &topology);
     check_seats(&plan, &topology)?;
+    // A pipe may keep it waiting, which Ctrl-C still ends by itself.
+    let baselines = args.baseline.iter().map(BenchRecord::read);
+    let baselines: Vec<_> = baselines.collect::<Result<_, _>>().map_err(Failure::bad_input)?;
     let stop = crate::interrupt::flag()?;
     let mut filled = args.clone();
     fill::fill(&mut filled, &plan, &mut opened, &stop)?;
@@ -64,7 +67,7 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
         Some(Fill::Effects(effects)) => Some(effects),
         _ => None,
     };
-    let baselines = baselines(args, &plan, &topology)?;
+    check_baselines(args, &baselines, &plan, &topology)?;
     files.make_folders()?;
     crate::notes::whole_turns(&plan, args);
     crate::notes::serial_workers(args.workers, &args.schedule);
@@ -112,22 +115,20 @@ pub(crate) fn content(args: &BenchArgs, opened: &OpenedSession) -> Option<String
     })
 }
 
-/// The records to compare with, read and looked at before anything is measured.
-fn baselines(
+/// Refuses records that cannot be compared with, before anything is measured.
+fn check_baselines(
     args: &BenchArgs,
+    records: &[BenchRecord],
     plan: &BenchPlan,
     topology: &Topology,
-) -> Result<Vec<BenchRecord>, Failure> {
-    if args.baseline.is_empty() {
-        return Ok(Vec::new());
+) -> Result<(), Failure> {
+    if records.is_empty() {
+        return Ok(());
     }
-    let records = args.baseline.iter().map(BenchRecord::read);
-    let records: Vec<BenchRecord> =
-        records.collect::<Result<_, _>>().map_err(Failure::bad_input)?;
     let machine = hocket_lab::about::machine(topology);
-    match baseline_misfit(&records, plan, &machine) {
+    match baseline_misfit(records, plan, &machine) {
         Some(misfit) => Err(not_judged(args, misfit)),
-        None => Ok(records),
+        None => Ok(()),
     }
 }
 

@@ -4,6 +4,7 @@ mod attach;
 mod collect;
 mod format;
 mod from;
+mod incoming;
 mod system;
 mod variants;
 

@@ -64,6 +64,16 @@ pub enum ReadError {
         /// How many are read.
         bytes: u64,
     },
+    /// It has more lines than are read.
+    TooManyLines {
+        /// How many are read.
+        lines: u64,
+    },
+    /// It has more cycles of an audio server than are counted ([`cycles`](crate::cycles)).
+    TooManyCycles {
+        /// How many are counted.
+        cycles: u64,
+    },
     /// So many lines at its beginning are no events of any kind. The rest is not read.
     NoBeginning {
         /// How many.
@@ -129,6 +139,12 @@ impl ReadError {
                 )
             }
             Self::TooLarge { bytes } => format!("it has more than {} GiB", bytes >> 30),
+            Self::TooManyLines { lines } => {
+                format!("it has more than {} million lines", lines / 1_000_000)
+            }
+            Self::TooManyCycles { cycles } => {
+                format!("it has more than {} million cycles", cycles / 1_000_000)
+            }
             Self::NoBeginning { lines } => {
                 format!(
                     "this is no trace: none of its first {lines} lines has the CPU and the time of an event"
@@ -167,7 +183,8 @@ impl ReadError {
             Self::Cut { .. } => Some("copy it again, or make the trace anew".into()),
             Self::Line { .. } => Some("use the file as `hocket trace` wrote it, or make the trace anew".into()),
             Self::Stopped => None,
-            Self::TooLarge { .. } => Some("record a shorter time, or fewer events".into()),
+            Self::TooLarge { .. } | Self::TooManyLines { .. } => Some("record a shorter time, or fewer events".into()),
+            Self::TooManyCycles { .. } => Some("record a shorter time, or pass on its beginning with `head`".into()),
             Self::NoText | Self::NoLines { .. } | Self::NoBeginning { .. } | Self::NoEvents { .. } => Some(
                 "record with `perf sched record` and print with `perf script -i perf.data > trace.txt`".into(),
             ),

@@ -1,4 +1,4 @@
-//! Lines of bounded length, of a text of bounded length.
+//! Lines of bounded length, of a text of bounded length with a bounded number of them.
 
 use std::io::BufRead;
 
@@ -7,6 +7,8 @@ use super::error::check_first;
 
 /// Bytes of a text that are read: more than 80 million events of the scheduler.
 const MOST_BYTES: u64 = 16 << 30;
+/// Lines of a text that are read. A text of shorter lines than those of events would have billions.
+const MOST_LINES: u64 = 100_000_000;
 /// Bytes of a line that are passed over. A text that has more has no lines.
 const MOST_OF_A_LINE: u64 = 64 << 20;
 
@@ -44,7 +46,8 @@ impl<R: BufRead> Lines<R> {
     /// The next line; `None` after the last one.
     ///
     /// # Errors
-    /// The system cannot read it, its first bytes say that it is no text, or it, or a line of it, is too long.
+    /// The system cannot read it, its first bytes say that it is no text, or it, or a line of it, is too long, or it has
+    /// too many lines.
     pub fn next(&mut self) -> Result<Option<TextLine<'_>>, ReadError> {
         self.held.clear();
         let (mut is_cut, mut is_some, mut length) = (false, false, 0);
@@ -84,6 +87,9 @@ impl<R: BufRead> Lines<R> {
             }
         }
         self.number += u64::from(is_some);
+        if self.number > MOST_LINES {
+            return Err(ReadError::TooManyLines { lines: MOST_LINES });
+        }
         let line = TextLine { number: self.number, bytes: &self.held, is_cut };
         Ok(is_some.then_some(line))
     }
@@ -126,5 +132,14 @@ mod tests {
         let why = lines.next().err().unwrap();
         assert_eq!(why, ReadError::TooLarge { bytes: MOST_BYTES });
         assert!(why.to_string().contains("more than 16 GiB"), "{why}");
+    }
+
+    #[test]
+    fn a_text_with_too_many_lines_is_refused() {
+        let mut lines = Lines { number: MOST_LINES - 2, ..Lines::new(&b"a\nb\nc\n"[..], LONGEST) };
+        assert!(lines.next().unwrap().is_some() && lines.next().unwrap().is_some());
+        let why = lines.next().err().unwrap();
+        assert_eq!(why, ReadError::TooManyLines { lines: MOST_LINES });
+        assert!(why.to_string().contains("more than 100 million lines; record"), "{why}");
     }
 }

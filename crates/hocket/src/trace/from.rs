@@ -1,8 +1,7 @@
 //! `hocket trace --from`: what another tool has recorded, of the scheduler or of an audio server's cycles, and earlier traces
 //! of Hocket.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader, stdin};
+use std::io::{BufRead, BufReader, ErrorKind};
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -10,11 +9,12 @@ use hocket_files::why_unread;
 use hocket_trace::cycles::{self, Named, Profiler};
 use hocket_trace::read;
 use hocket_trace::run::RunTrace;
-use hocket_trace::sched_text::{self, Choice, ReadError};
+use hocket_trace::sched_text::{self, Choice};
 use hocket_trace::system::{AboutSystem, SystemTrace};
 use hocket_trace::write;
 
 use super::format::Format;
+use super::incoming::{Incoming, is_stdin};
 use super::kind;
 use crate::cli::TraceArgs;
 use crate::failure::{Exit, Failure};
@@ -92,10 +92,21 @@ fn runs(found: Vec<Found>, from: &[impl AsRef<Path>]) -> Result<Vec<RunTrace>, F
     found.into_iter().zip(from).map(run).collect()
 }
 
-fn one(from: &Path, choice: &Choice, stopped: &impl Fn() -> bool) -> Result<Found, Failure> {
-    let refused = |why: &dyn std::fmt::Display| refused(from, why);
-    let mut text = open(from).map_err(|why| refused(&why_unread(from, &why)))?;
-    let beginning = text.fill_buf().map_err(|why| refused(&why))?;
+fn one(from: &Path, choice: &Choice, stopped: &dyn Fn() -> bool) -> Result<Found, Failure> {
+    /// Lines have some 200 bytes.
+    const HELD_BYTES: usize = 1 << 16;
+    // What ends early because the user wants it is no fault of the file.
+    let refused = |why: &dyn std::fmt::Display| match stopped() {
+        true => Failure::interrupted(),
+        false => refused(from, why),
+    };
+    let unread = |why: std::io::Error| match why.kind() {
+        ErrorKind::IsADirectory => refused(&"this is a folder; name a file in it"),
+        _ => refused(&why_unread(from, &why)),
+    };
+    let incoming = Incoming::open(from, stopped).map_err(unread)?;
+    let mut text = BufReader::with_capacity(HELD_BYTES, incoming);
+    let beginning = text.fill_buf().map_err(unread)?;
     let (is_own, profiler) = (read::is_own(beginning), Profiler::of(beginning));
     if !is_own && profiler.is_none() {
         let system = sched_text::read(text, about(from, choice), choice, stopped);
@@ -115,27 +126,11 @@ fn one(from: &Path, choice: &Choice, stopped: &impl Fn() -> bool) -> Result<Foun
             cycles::read(text, profiler, named, stopped)
         }
     };
-    run.map(Found::Run).map_err(|why| match why {
-        ReadError::Stopped => Failure::interrupted(),
-        why => refused(&why),
-    })
+    run.map(Found::Run).map_err(|why| refused(&why))
 }
 
 fn refused(from: &Path, why: &dyn std::fmt::Display) -> Failure {
     Failure::bad_input(format!("--from {}: {why}", from.display()))
-}
-
-fn open(from: &Path) -> std::io::Result<Box<dyn BufRead>> {
-    /// Lines have some 200 bytes.
-    const HELD_BYTES: usize = 1 << 16;
-    Ok(match is_stdin(from) {
-        true => Box::new(stdin().lock()),
-        false => Box::new(BufReader::with_capacity(HELD_BYTES, File::open(from)?)),
-    })
-}
-
-fn is_stdin(from: &Path) -> bool {
-    from == Path::new("-")
 }
 
 fn about(from: &Path, choice: &Choice) -> AboutSystem {

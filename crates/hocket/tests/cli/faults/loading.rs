@@ -1,4 +1,4 @@
-//! Fault 2: loading ends with a signal, and asks for no memory that is not there.
+//! Fault 2: loading and waiting end with a signal, and loading asks for no memory that is not there.
 
 use std::path::Path;
 use std::process::{Child, Stdio};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::through_shell;
 use crate::conformed::await_nameless;
-use crate::support::{Ran, check_refused, files, hocket, run, session};
+use crate::support::{Ran, check_refused, files, hocket, one_track, run, session};
 
 /// A session of `clips` clips at 1 kHz, each of its own file of `minutes`; `more` is added to each clip.
 fn slow_to_convert(clips: usize, minutes: u32, more: &str) -> (tempfile::TempDir, String) {
@@ -126,6 +126,34 @@ fn fault_02_a_strict_check_listens_to_signals_and_keeps_no_audio() {
         std::thread::sleep(Duration::from_millis(300));
         assert!(peak_mib(&child) < 400, "{} MiB", peak_mib(&child));
         ended_by(signal, child, &command);
+    }
+}
+
+/// A pipe may have no other end, or bring nothing. A signal ends the wait for it, the first one already.
+#[test]
+fn fault_02_the_wait_for_a_pipe_listens_to_signals() {
+    let (folder, file) = one_track("");
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let (pipe, page) = (at("pipe"), at("x.html"));
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let before = files(folder.path());
+    for (command, has_handler) in [
+        (&["trace", "--from", &pipe, "-o", &page][..], true),
+        (&["trace", "--from", "-", "-o", &page], true),
+        (&["play", &file, "--length", "1", "--headless", "--log", &pipe], true),
+        (&["bench", &file, "--blocks", "20", "--baseline", &pipe], false),
+    ] {
+        let mut program = hocket(command);
+        // Its standard input stays open until it has ended.
+        program.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = program.spawn().unwrap();
+        if has_handler {
+            crate::interrupted::await_handler(&child);
+        }
+        // So it has come to the pipe, as a rule. Before that, a signal ends it as well.
+        std::thread::sleep(Duration::from_secs(2));
+        ended_by("-TERM", child, command);
+        assert_eq!(files(folder.path()), before, "{command:?}");
     }
 }
 

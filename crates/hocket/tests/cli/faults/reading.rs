@@ -49,6 +49,8 @@ fn fault_03_what_begins_like_something_else_is_read_no_further() {
             format!("trace --from <(yes $'18446744073709551616\\t') -o '{page}'"),
             "no cycle is in 10000 lines",
         ),
+        // Each line is a cycle of JACK's without a client.
+        (format!("trace --from <(yes $'1\\t') -o '{page}'"), "more than 20 million cycles; record"),
     ] {
         // Far less memory than the largest record may have.
         let ran = through_shell(&format!("ulimit -v 1000000; \"$HOCKET\" {command}"));
@@ -70,6 +72,8 @@ fn fault_03_devices_and_folders_are_no_files() {
     let (_one, file) = one_track("");
     let automation = example("automation.toml").display().to_string();
     let (fed, folder_file) = (format!("microphone={}", at("zero.flac")), at("folder.toml"));
+    let trace = ["trace", "--from", &folder_file, "-o", &at("x.html")];
+    check_refused(&trace, 2, &["folder.toml: this is a folder; name a file in it"]);
     let out = at("x.wav");
     let before = files(folder.path());
     for args in [
