@@ -8,6 +8,7 @@ mod demo;
 mod devices;
 mod doctor;
 mod fill;
+pub(crate) mod headings;
 mod inputs;
 mod named_file;
 mod normalize;
@@ -72,10 +73,10 @@ pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
     /// Prints only results, warnings and errors.
-    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    #[arg(short, long, global = true, conflicts_with = "verbose", display_order = LAST)]
     pub quiet: bool,
     /// Also prints each audio file, whether it plays from the disk, and where the time went.
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, display_order = LAST + 1)]
     pub verbose: bool,
 }
 
@@ -96,6 +97,9 @@ const TEMPLATE: &str = "\
 
 {all-args}{after-help}";
 
+/// Behind the options of a command, and before --help.
+const LAST: usize = 900;
+
 const EXAMPLES: &str = "\
 Examples:
   hocket check sessions/band.toml               prints all mistakes of a session
@@ -111,48 +115,48 @@ Exit codes:
     4 played to its end, but a recording or the log is not whole (only play)
   130 interrupted with Ctrl-C; what was done until then is kept";
 
-/// The commands.
+/// The commands. `--help` lists them in this order: what plays music comes first.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Plays the worst-case session under five sibling policies and writes a report.
-    Demo(DemoArgs),
-    /// Shows cores, seats and caches of this machine, and what the system grants.
-    Machine(crate::machine::MachineArgs),
-    /// Compares policies on one session: turns interleaved, block times against the deadline.
-    Bench(BenchArgs),
-    /// Says how many channels hold at each block length, and how often their blocks may be late.
-    Capacity(CapacityArgs),
     /// Checks session files without rendering, and prints all mistakes at once.
     Check(CheckArgs),
+    /// Writes a session to an audio file, as fast as the machine can.
+    Render(RenderArgs),
+    /// Plays a session in real time and says why blocks were late.
+    Play(PlayArgs),
     /// Lists the devices that can play, and what helps if one is not there.
     Devices(DevicesArgs),
     /// Checks whether this machine is fit for real-time audio, and says what to do.
     Doctor(DoctorArgs),
-    /// Plays a session in real time and says why blocks were late.
-    Play(PlayArgs),
+    /// Plays a session in real time and writes what every thread did in each block, or in the late ones.
+    Trace(TraceArgs),
+    /// Shows, converts and checks session files, and prints their schema.
+    Session(SessionArgs),
     /// Lists LV2, CLAP and VST3 plug-ins, describes one, runs one on an audio file, and checks them.
     Plugin(PluginArgs),
     /// Completes the header of recordings whose program was killed.
     Recover(RecoverArgs),
-    /// Writes a session to an audio file, as fast as the machine can.
-    Render(RenderArgs),
     /// Cuts a session into several, for machines that play it together over JACK's network.
     Split(SplitArgs),
-    /// Turns a record of `bench` into a table or a page, and folders of records into a site.
-    Report(ReportArgs),
-    /// Plays a session in real time and writes what every thread did in each block, or in the late ones.
-    Trace(TraceArgs),
+    /// Compares policies on one session: turns interleaved, block times against the deadline.
+    Bench(BenchArgs),
+    /// Says how many channels hold at each block length, and how often their blocks may be late.
+    Capacity(CapacityArgs),
     /// Measures how to play on this machine; bench, play and render then use the result by default.
     Tune(crate::tune::TuneArgs),
+    /// Turns a record of `bench` into a table or a page, and folders of records into a site.
+    Report(ReportArgs),
+    /// Shows cores, seats and caches of this machine, and what the system grants.
+    Machine(crate::machine::MachineArgs),
+    /// Runs experiments on siblings, waiting, sharing and priorities.
+    Lab(crate::lab::LabArgs),
+    /// Plays the worst-case session under five sibling policies and writes a report.
+    Demo(DemoArgs),
     /// Prints the completions for a shell.
     Completions(crate::generate::CompletionsArgs),
     /// Writes man pages and completions for packages.
     #[command(hide = true)]
     Generate(crate::generate::GenerateArgs),
-    /// Shows, converts and checks session files, and prints their schema.
-    Session(SessionArgs),
-    /// Runs experiments on siblings, waiting, sharing and priorities.
-    Lab(crate::lab::LabArgs),
 }
 
 impl Command {

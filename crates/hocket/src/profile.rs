@@ -10,6 +10,7 @@ use hocket_machine::{Topology, facts};
 use hocket_plan::schedule::Overheads;
 use hocket_plan::{ScheduleKind, SiblingPolicy};
 
+use crate::cli::headings::WORKERS;
 use crate::cli::{ScheduleArg, SiblingChoice, WaitArg};
 use crate::failure::Failure;
 use crate::output::{note, tell};
@@ -21,10 +22,10 @@ pub const VARIABLE: &str = "HOCKET_PROFILE";
 #[derive(Debug, Clone, Default, Args)]
 pub struct ProfileArgs {
     /// Takes defaults from this machine profile [default: the one of `hocket tune`, while it holds].
-    #[arg(long, value_name = "FILE", conflicts_with = "no_profile")]
+    #[arg(long, value_name = "FILE", conflicts_with = "no_profile", help_heading = WORKERS)]
     pub profile: Option<PathBuf>,
     /// Ignores the machine profile.
-    #[arg(long)]
+    #[arg(long, help_heading = WORKERS)]
     pub no_profile: bool,
 }
 

@@ -10,6 +10,7 @@ use super::choices::{
     DiskArgs, IsolateArgs, LanesArg, ProjectArgs, ScheduleArg, SiblingChoice, WaitArg, at_least_one,
 };
 use super::fill::Fill;
+use super::headings::{MEASURING, WORKERS};
 use crate::profile::ProfileArgs;
 
 /// The most measured blocks per variant.
@@ -35,14 +36,14 @@ pub struct BenchArgs {
     #[arg(value_name = "SESSION")]
     pub session: PathBuf,
     /// Measured blocks per variant in all process starts, in whole turns.
-    #[arg(long, value_name = "N", default_value_t = 3000, value_parser = clap::value_parser!(u64).range(1..=MOST_BLOCKS))]
+    #[arg(long, value_name = "N", default_value_t = 3000, value_parser = clap::value_parser!(u64).range(1..=MOST_BLOCKS), help_heading = MEASURING)]
     pub blocks: u64,
     /// Measured blocks per turn; then the next variant has its turn.
-    #[arg(long, value_name = "N", default_value_t = USUAL_TURN, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = USUAL_TURN, value_parser = clap::value_parser!(u64).range(1..=1_000_000), help_heading = MEASURING)]
     pub blocks_per_round: u64,
     /// Process starts among which the turns are dealt out. A difference in speed is called shown only from 5
     /// on: within one start, the memory layout alone makes variants differ.
-    #[arg(long, value_name = "N", default_value_t = USUAL_STARTS, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = USUAL_STARTS, value_parser = clap::value_parser!(u16).range(1..=1000), help_heading = MEASURING)]
     pub starts: u16,
     /// Block length in frames.
     #[arg(long, value_name = "N", default_value_t = 64)]
@@ -51,28 +52,29 @@ pub struct BenchArgs {
     #[arg(long, value_name = "HZ")]
     pub rate: Option<u32>,
     /// Number of workers, including the leader [default: one per seat that the policy uses].
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, value_name = "N", value_parser = at_least_one, help_heading = WORKERS)]
     pub workers: Option<usize>,
     /// Sibling policies to compare; the first is the reference.
     #[arg(
         long,
         value_name = "LIST",
         value_delimiter = ',',
-        default_value = "off,all,process-affinity,idle-thread,pair-barrier"
+        default_value = "off,all,process-affinity,idle-thread,pair-barrier",
+        help_heading = WORKERS
     )]
     pub policy: Vec<SiblingChoice>,
     /// Schedules to compare [default: the machine profile's, or dataflow].
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = WORKERS)]
     pub schedule: Vec<ScheduleArg>,
     /// Whether equal effects of two strips run in the lanes of one vector; `off,auto` compares both.
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "off")]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "off", help_heading = WORKERS)]
     pub lanes: Vec<LanesArg>,
     /// Waits to compare: how workers wait inside a block [default: the machine profile's, or hybrid].
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = WORKERS)]
     pub wait: Vec<WaitArg>,
     /// How an idle thread holds its seat (policies idle-thread and pair-barrier). A blocking wait
     /// gives the seat up; use it only for comparison.
-    #[arg(long, value_enum, default_value_t = WaitArg::Pause)]
+    #[arg(long, value_enum, default_value_t = WaitArg::Pause, help_heading = WORKERS)]
     pub seat_wait: WaitArg,
     /// Load beside the engine, such as `preview,compute:2@siblings`: preview or compute, how many, and
     /// where (siblings, first-seats or cpu3); or `none` [default: preview if the session names a
@@ -81,23 +83,23 @@ pub struct BenchArgs {
     pub disturb: Option<String>,
     /// Adds equalisers to the tracks until a block takes this long in the median, such as 2ms, or this share of the period,
     /// such as 85%; or adds this many. The first variant is measured for it, without a load.
-    #[arg(long, value_name = "HOW-MUCH")]
+    #[arg(long, value_name = "HOW-MUCH", help_heading = MEASURING)]
     pub fill: Option<Fill>,
     /// Counts events of the processor in the leader and the workers, one group of events per turn, and prints the ratios
     /// that they make: CPI, cache misses, stalls and others (docs/counters.md). Counting slows thread switches, so do not
     /// compare the times with those of a run without it.
-    #[arg(long)]
+    #[arg(long, help_heading = MEASURING)]
     pub counters: bool,
     /// As --counters, and prints the ratios for each kind of node, too: eq, compressor, fader, plug-in and so on. For that each
     /// thread reads the counters around the parts of one unit per block, so blocks take longer. What the kernel counts is
     /// included (CPU time, page faults, thread switches), so there is something to see on a virtual machine.
-    #[arg(long)]
+    #[arg(long, help_heading = MEASURING)]
     pub counters_per_kind: bool,
     /// Real-time priority to request, 1 to 99; 0 requests ordinary threads.
-    #[arg(long, value_name = "N", default_value_t = Settings::PRIORITY, value_parser = clap::value_parser!(u8).range(0..=99))]
+    #[arg(long, value_name = "N", default_value_t = Settings::PRIORITY, value_parser = clap::value_parser!(u8).range(0..=99), help_heading = WORKERS)]
     pub priority: u8,
     /// Seed for the order of turns and for the intervals [default: from the clock].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = MEASURING)]
     pub seed: Option<u64>,
     /// Prints the whole record as JSON instead of the table.
     #[arg(long)]
@@ -117,11 +119,11 @@ pub struct BenchArgs {
     /// Compares the block times with those of this record of an earlier run. Ends with exit code 1 if a variant is shown
     /// to be slower by more than --max-slower, and with 2 if that cannot be judged. May be repeated: several runs of the
     /// earlier program tell how much two runs of one program differ. One cannot.
-    #[arg(long, value_name = "RECORD")]
+    #[arg(long, value_name = "RECORD", help_heading = MEASURING)]
     pub baseline: Vec<PathBuf>,
     /// With --baseline: how much slower in per cent a variant may have become. The default leaves room for what two runs
     /// of one program commonly differ by; give less only with three or more baselines.
-    #[arg(long, value_name = "PERCENT", default_value_t = MAX_SLOWER, requires = "baseline", value_parser = per_cent, allow_negative_numbers = true)]
+    #[arg(long, value_name = "PERCENT", default_value_t = MAX_SLOWER, requires = "baseline", value_parser = per_cent, allow_negative_numbers = true, help_heading = MEASURING)]
     pub max_slower: f64,
     /// Refuses a session whose audio or MIDI files are cut short or damaged, and a .dawproject of which something does not play,
     /// instead of playing the rest.

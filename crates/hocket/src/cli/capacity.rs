@@ -9,6 +9,7 @@ use hocket_engine::Settings;
 use super::choices::{
     DiskArgs, IsolateArgs, LanesArg, ProjectArgs, ScheduleArg, SiblingChoice, WaitArg, at_least_one,
 };
+use super::headings::WORKERS;
 use crate::lab::duration;
 use crate::profile::ProfileArgs;
 
@@ -50,25 +51,25 @@ pub struct CapacityArgs {
     #[arg(long, value_name = "HZ")]
     pub rate: Option<u32>,
     /// Number of workers, including the leader [default: one per seat that the policy uses].
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, value_name = "N", value_parser = at_least_one, help_heading = WORKERS)]
     pub workers: Option<usize>,
     /// Who may run beside a worker on its core.
-    #[arg(long, value_name = "POLICY", default_value = "off")]
+    #[arg(long, value_name = "POLICY", default_value = "off", help_heading = WORKERS)]
     pub policy: SiblingChoice,
     /// Who runs a unit [default: the machine profile's, or dataflow].
-    #[arg(long, value_name = "SCHEDULE")]
+    #[arg(long, value_name = "SCHEDULE", help_heading = WORKERS)]
     pub schedule: Option<ScheduleArg>,
     /// Whether equal effects of two strips run in the lanes of one vector.
-    #[arg(long, value_enum, default_value_t = LanesArg::Off)]
+    #[arg(long, value_enum, default_value_t = LanesArg::Off, help_heading = WORKERS)]
     pub lanes: LanesArg,
     /// How workers wait inside a block [default: the machine profile's, or hybrid].
-    #[arg(long, value_name = "WAIT")]
+    #[arg(long, value_name = "WAIT", help_heading = WORKERS)]
     pub wait: Option<WaitArg>,
     /// Load beside the engine, as in `bench`, such as `compute:2@siblings`.
     #[arg(long, value_name = "LIST", default_value = "none")]
     pub disturb: String,
     /// Real-time priority to request, 1 to 99; 0 requests ordinary threads.
-    #[arg(long, value_name = "N", default_value_t = Settings::PRIORITY, value_parser = clap::value_parser!(u8).range(0..=99))]
+    #[arg(long, value_name = "N", default_value_t = Settings::PRIORITY, value_parser = clap::value_parser!(u8).range(0..=99), help_heading = WORKERS)]
     pub priority: u8,
     /// Prints the whole record as JSON instead of the table.
     #[arg(long)]

@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use hocket_media::Dither;
 use hocket_plan::SiblingPolicy;
 
+use super::headings::{PLUGINS, PROJECTS};
 use crate::failure::Failure;
 use crate::load::ProjectUse;
 use crate::load::streams::{DiskUse, Wait};
@@ -300,11 +301,11 @@ impl DiskArgs {
 pub struct ProjectArgs {
     /// Of a MIDI file: the SoundFont (.sf2) that plays it [default: $HOCKET_SOUNDFONT, or the General MIDI set that is
     /// installed].
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = PROJECTS)]
     pub soundfont: Option<PathBuf>,
     /// Of a .dawproject: gives each plug-in and device that Hocket does not have a stand-in that changes no sound
     /// and costs about this many microseconds per 64 frames, instead of nothing.
-    #[arg(long, value_name = "MICROSECONDS", value_parser = microseconds)]
+    #[arg(long, value_name = "MICROSECONDS", value_parser = microseconds, help_heading = PROJECTS)]
     pub stand_in: Option<f64>,
     /// What the process that started this one measured for it, so that both have the same session.
     #[arg(long, hide = true, value_name = "COUNT")]
@@ -330,7 +331,8 @@ pub struct IsolateArgs {
         value_name = "PLUGIN",
         num_args = 0..=1,
         require_equals = true,
-        default_missing_value = ""
+        default_missing_value = "",
+        help_heading = PLUGINS
     )]
     pub isolate: Vec<String>,
 }

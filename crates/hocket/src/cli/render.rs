@@ -9,6 +9,7 @@ use super::choices::{
     DiskArgs, DitherArg, FormatArg, IsolateArgs, LanesArg, PluginFaultsArg, ProjectArgs,
     ScheduleArg, SiblingChoice, WaitArg, at_least_one,
 };
+use super::headings::{PLUGINS, WORKERS};
 use super::named_file::NamedFile;
 use super::normalize::Normalize;
 use super::position::Position;
@@ -68,19 +69,19 @@ pub struct RenderArgs {
     #[arg(long, value_name = "NAME=FILE")]
     pub input: Vec<NamedFile>,
     /// Number of workers, including the leader [default: one per seat that the policy uses].
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, value_name = "N", value_parser = at_least_one, help_heading = WORKERS)]
     pub workers: Option<usize>,
     /// Which worker runs which unit when [default: the machine profile's, or dataflow].
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, help_heading = WORKERS)]
     pub schedule: Option<ScheduleArg>,
     /// Whether equal effects of two strips run in the lanes of one vector. The file is the same.
-    #[arg(long, value_enum, default_value_t = LanesArg::Auto)]
+    #[arg(long, value_enum, default_value_t = LanesArg::Auto, help_heading = WORKERS)]
     pub lanes: LanesArg,
     /// Who may run beside a worker on its core.
-    #[arg(long, value_enum, default_value_t = SiblingChoice::Policy(SiblingPolicy::All))]
+    #[arg(long, value_enum, default_value_t = SiblingChoice::Policy(SiblingPolicy::All), help_heading = WORKERS)]
     pub policy: SiblingChoice,
     /// How workers wait inside a block [default: the machine profile's, or hybrid].
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, help_heading = WORKERS)]
     pub wait: Option<WaitArg>,
     /// Replaces a file that Hocket did not write; also renders more than a day, or more than the disk has free.
     #[arg(long)]
@@ -97,7 +98,7 @@ pub struct RenderArgs {
     pub isolate: IsolateArgs,
     /// What happens to a plug-in without a process of its own that puts out NaN or infinity again and again. It is
     /// reported in any case.
-    #[arg(long, value_enum, value_name = "WHAT", default_value_t = PluginFaultsArg::Bypass)]
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = PluginFaultsArg::Bypass, help_heading = PLUGINS)]
     pub plugin_faults: PluginFaultsArg,
     /// How a project or a MIDI file becomes a session.
     #[command(flatten)]

@@ -8,6 +8,7 @@ use hocket_engine::Settings;
 use super::choices::{
     DiskArgs, LanesArg, ProjectArgs, ScheduleArg, SiblingChoice, WaitArg, at_least_one,
 };
+use super::headings::{WATCHING, WORKERS};
 use crate::profile::ProfileArgs;
 
 /// Arguments of `hocket trace`.
@@ -51,21 +52,21 @@ pub struct TraceArgs {
     #[arg(long, value_name = "PID", groups = ["watched", "kernel"], value_parser = clap::value_parser!(i32).range(1..), conflicts_with_all = [
         "session", "blocks", "on_miss", "system", "frames", "rate", "workers", "schedule", "policy", "wait",
         "seat_wait", "lanes", "disturb", "priority", "max_misses", "strict", "cpu_time",
-    ])]
+    ], help_heading = WATCHING)]
     pub attach: Option<i32>,
     /// Plays nothing, and reads what perf sched, ftrace, trace-cmd, PipeWire's or JACK's profiler wrote as text, or an earlier
     /// trace as .json; `-` reads standard input. Given twice, two traces with blocks stand one under the other on a page.
     #[arg(long, value_name = "FILE", group = "watched", conflicts_with_all = [
         "session", "blocks", "on_miss", "system", "frames", "rate", "workers", "schedule", "policy", "wait",
         "seat_wait", "lanes", "disturb", "priority", "max_misses", "strict", "cpu_time", "attach", "length", "interrupts",
-    ])]
+    ], help_heading = WATCHING)]
     pub from: Vec<PathBuf>,
     /// With --from: the threads that make up the program, by the number of a thread or process, or a part of a name; several
     /// have commas between them [default: every thread].
-    #[arg(long, value_name = "LIST", requires = "from", value_delimiter = ',', value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    #[arg(long, value_name = "LIST", requires = "from", value_delimiter = ',', value_parser = clap::builder::NonEmptyStringValueParser::new(), help_heading = WATCHING)]
     pub threads: Vec<String>,
     /// Watches the processes that the program has started or starts, too. With --from: the threads that its threads start.
-    #[arg(long, requires = "watched")]
+    #[arg(long, requires = "watched", help_heading = WATCHING)]
     pub children: bool,
     /// With --attach or --system: records the interrupts on each CPU, too.
     #[arg(long, requires = "kernel")]
@@ -98,31 +99,31 @@ pub struct TraceArgs {
     #[arg(long, value_name = "HZ")]
     pub rate: Option<u32>,
     /// Number of workers, including the leader [default: one per seat that the policy uses].
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, value_name = "N", value_parser = at_least_one, help_heading = WORKERS)]
     pub workers: Option<usize>,
     /// Which worker runs which unit when; two with a comma between them are played one after the other and stand one under
     /// the other on a page [default: the machine profile's, or dataflow].
-    #[arg(long, value_enum, value_delimiter = ',')]
+    #[arg(long, value_enum, value_delimiter = ',', help_heading = WORKERS)]
     pub schedule: Vec<ScheduleArg>,
     /// Who may run beside a worker on its core; two, as with --schedule.
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "off")]
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "off", help_heading = WORKERS)]
     pub policy: Vec<SiblingChoice>,
     /// How workers wait inside a block; two, as with --schedule [default: the machine profile's, or hybrid].
-    #[arg(long, value_enum, value_delimiter = ',')]
+    #[arg(long, value_enum, value_delimiter = ',', help_heading = WORKERS)]
     pub wait: Vec<WaitArg>,
     /// Whether equal effects of two strips run in the lanes of one vector; two, as with --schedule.
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "off")]
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "off", help_heading = WORKERS)]
     pub lanes: Vec<LanesArg>,
     /// How an idle thread holds its seat (policies idle-thread and pair-barrier). A blocking wait
     /// gives the seat up; use it only for comparison.
-    #[arg(long, value_enum, default_value_t = WaitArg::Pause)]
+    #[arg(long, value_enum, default_value_t = WaitArg::Pause, help_heading = WORKERS)]
     pub seat_wait: WaitArg,
     /// Load beside the engine, such as `compute:2@siblings`: preview or compute, how many, and where (siblings,
     /// first-seats or cpu3).
     #[arg(long, value_name = "LIST", default_value = "none")]
     pub disturb: String,
     /// Real-time priority to request, 1 to 99; 0 requests ordinary threads.
-    #[arg(long, value_name = "N", default_value_t = Settings::PRIORITY, value_parser = clap::value_parser!(u8).range(0..=99))]
+    #[arg(long, value_name = "N", default_value_t = Settings::PRIORITY, value_parser = clap::value_parser!(u8).range(0..=99), help_heading = WORKERS)]
     pub priority: u8,
     /// Replaces a file that Hocket did not write.
     #[arg(long)]

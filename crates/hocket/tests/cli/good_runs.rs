@@ -17,6 +17,38 @@ fn help_names_every_command_and_the_exit_codes() {
     }
 }
 
+/// The lines of a help below a heading, up to the next one.
+fn below<'a>(help: &'a str, heading: &str) -> Vec<&'a str> {
+    let lines = help.lines().skip_while(|line| *line != heading).skip(1);
+    lines.take_while(|line| line.is_empty() || line.starts_with(' ')).collect()
+}
+
+#[test]
+fn long_helps_gather_options_and_end_each_list_of_common_ones_alike() {
+    for (command, headings) in [
+        (
+            "play",
+            &["Sound device", "Workers", "Recording and log", "Remote control", "Plug-ins"][..],
+        ),
+        ("render", &["Workers", "Plug-ins", "DAWproject and MIDI files"]),
+        ("bench", &["Measurement", "Workers", "Plug-ins"]),
+        ("trace", &["Other programs and files", "Workers"]),
+        ("doctor", &[]),
+    ] {
+        let help = run(&[command, "--help"]).out;
+        let options = below(&help, "Options:");
+        let names =
+            options.iter().map(|line| line.trim_start()).filter(|line| line.starts_with('-'));
+        let names: Vec<&str> = names.filter_map(|line| line.split([' ', ',']).next()).collect();
+        assert!(names.ends_with(&["-q", "-v", "-h"]), "{command}: {names:?}");
+        for heading in headings {
+            let options = below(&help, &format!("{heading}:"));
+            let is_one = |line: &&&str| line.trim_start().starts_with("--");
+            assert!(options.iter().filter(is_one).count() > 0, "{command}: {heading} in\n{help}");
+        }
+    }
+}
+
 #[test]
 fn renders_are_the_same_bytes_for_every_schedule_policy_wait_and_block_length() {
     let folder = tempfile::tempdir().unwrap();
