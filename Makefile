@@ -24,7 +24,7 @@ uninstall: ## Removes what `make install` wrote
 deb: ## Builds a Debian package in target/debian (needs cargo-deb)
 	cargo build --locked --profile dist -p hocket
 	@packaging/install.sh stage target/package
-	cargo deb --no-build --no-strip -p hocket
+	cargo deb --no-build --no-strip --maintainer "$$(packaging/install.sh maintainer)" -p hocket
 
 site: ## Builds the documentation as a site in target/site/html (needs mdbook)
 	cargo run --locked -q -p xtask -- site

@@ -3,7 +3,9 @@
 #
 #   packaging/install.sh install   FOLDER PREFIX   (FOLDER is put before PREFIX; it may be empty)
 #   packaging/install.sh uninstall FOLDER PREFIX
-#   packaging/install.sh stage     FOLDER          the program and its symbols, man pages and completions, for a package
+#   packaging/install.sh stage     FOLDER          the program and its symbols, man pages, completions and Debian's changelog,
+#                                                  for a package
+#   packaging/install.sh maintainer                who maintains that package, as its fields say it
 #
 # The program is the one of the profile `dist`. A list of the installed files and their checksums is kept with the
 # sessions. By this list, files of others and files that were edited stay as they are:
@@ -12,6 +14,8 @@
 #   version that was edited, the new one is put beside it as NAME.new.
 # - Any other file that `install` did not write is no example to keep: nothing is installed then.
 # - `uninstall` removes what is still as it was installed, and names what it leaves.
+#
+# As for Debian's own tools, DEBFULLNAME and DEBEMAIL name whoever maintains the package, and SOURCE_DATE_EPOCH its date.
 #
 # Exit code: 0 done, 2 bad usage, 3 not possible here.
 set -euo pipefail
@@ -207,8 +211,23 @@ remove_empty_folders() { # FILE
 refuse_other_stage() { # FOLDER
   local other
   other=$(find "$1" -mindepth 1 -maxdepth 1 -printf '%P\n' 2>/dev/null |
-    grep -vxE 'hocket|hocket\.debug|man|bash|zsh|fish' | head -n 1) || true
+    grep -vxE 'hocket|hocket\.debug|changelog|man|bash|zsh|fish' | head -n 1) || true
   [ -z "$other" ] || fail "$1/$other: it is not from an earlier stage, and nothing was changed; name another folder"
+}
+
+# Debian's tools take the address of the user on this machine, too, where none is named.
+maintainer() {
+  local address=${DEBEMAIL:-${EMAIL:-$(id -un)@$(hostname -f 2>/dev/null || hostname)}}
+  printf '%s <%s>\n' "${DEBFULLNAME:-The Hocket authors}" "$address"
+}
+
+# Debian's own changelog tells what changed in the package itself. UNRELEASED: it is uploaded to no archive.
+print_changelog() {
+  local version
+  version=$("$program" --version) || fail "$program: it does not say its version: run make deb"
+  printf 'hocket (%s-1) UNRELEASED; urgency=medium\n\n' "${version#hocket }"
+  printf '  * New version; its changes are in /usr/share/doc/hocket/changelog.gz.\n\n'
+  printf ' -- %s  %s\n' "$(maintainer)" "$(LC_ALL=C date -u -R -d "@${SOURCE_DATE_EPOCH:-$(date +%s)}")"
 }
 
 # Keeps what it reads as the list.
@@ -262,9 +281,13 @@ case "$what" in
     mkdir -p "$2"
     "$program" generate "$2"
     program_to "$2/hocket" "$2/hocket.debug"
+    print_changelog >"$2/changelog"
+    ;;
+  maintainer)
+    maintainer
     ;;
   *)
-    echo "usage: packaging/install.sh install|uninstall FOLDER PREFIX, or stage FOLDER" >&2
+    echo "usage: packaging/install.sh install|uninstall FOLDER PREFIX, or stage FOLDER, or maintainer" >&2
     exit 2
     ;;
 esac

@@ -299,6 +299,7 @@ impl Tree {
     fn run(&self, what: &str) -> Ran {
         let mut script = Command::new(self.at("tree/packaging/install.sh"));
         script.args([what, self.at("root").to_str().unwrap(), "/opt"]);
+        script.envs([("DEBFULLNAME", "Somebody"), ("DEBEMAIL", "somebody@example.org")]);
         script.env("CARGO_TARGET_DIR", self.at("tree/target")).output().unwrap().into()
     }
 
@@ -349,6 +350,7 @@ fn what_the_package_names_is_there_and_has_every_example() {
         };
         held.extend(found.into_iter().map(into_folder));
     }
+    check_fields(&tree, &manifest);
     std::fs::remove_dir_all(tree.at("root")).unwrap();
     tree.done("install");
     let examples = |all: &[String], folder: &str| {
@@ -360,6 +362,35 @@ fn what_the_package_names_is_there_and_has_every_example() {
     let installed = examples(&self::tree(&tree.at("root")), "opt/share/hocket/sessions/");
     assert_eq!(examples(&held, "usr/share/hocket/sessions/"), installed);
     assert!(installed.len() > 20, "{installed:?}");
+}
+
+/// What Debian demands of a package besides its files: a changelog of this version by somebody with an address, which Debian's
+/// own tool reads, and a description that is no sentence.
+fn check_fields(tree: &Tree, manifest: &toml::Table) {
+    let package = &manifest["package"];
+    let description = package["description"].as_str().unwrap();
+    let article = ["A ", "An ", "The "].into_iter().find(|it| description.starts_with(it));
+    assert!(article.is_none() && !description.ends_with('.'), "{description}");
+    let deb = &package["metadata"]["deb"];
+    assert_eq!(deb["changelog"].as_str(), Some("../../target/package/changelog"));
+    let changelog = tree.at("root/changelog");
+    let said = text(&changelog);
+    let version = env!("CARGO_PKG_VERSION");
+    assert!(said.starts_with(&format!("hocket ({version}-1) ")), "{said}");
+    let maintainer = tree.run("maintainer").out;
+    let maintainer = maintainer.trim();
+    assert_eq!(maintainer, "Somebody <somebody@example.org>");
+    assert!(said.contains(&format!("\n -- {maintainer}  ")), "{said}");
+    assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
+    let mut parse = Command::new("dpkg-parsechangelog");
+    match parse.arg("-l").arg(&changelog).args(["--all", "-S", "Maintainer"]).output() {
+        Err(_) => println!("SKIPPED what_the_package_names_is_there: no dpkg-parsechangelog"),
+        Ok(read) => {
+            let warned = String::from_utf8_lossy(&read.stderr);
+            assert!(read.status.success() && warned.is_empty(), "{warned}");
+            assert_eq!(String::from_utf8_lossy(&read.stdout).trim(), maintainer);
+        }
+    }
 }
 
 /// Adds a line, as a user does who edits a session.
