@@ -182,3 +182,11 @@ fn the_title_says_what_was_found_and_each_section_leads_back() {
     let lab = Lab::of(&record, &single);
     assert!(lab.title().contains("+50.0 %"), "{}", lab.title());
 }
+
+#[test]
+fn names_between_backticks_are_marked() {
+    let record = record(json!({}));
+    let (page, text) = both(&record, &[results("barrier", 30, 1.2)]);
+    assert!(page.contains("<code>hybrid</code>") && !page.contains("`hybrid`"), "{page}");
+    assert!(page.contains("<code>futex</code>") && text.contains("barrier"), "{text}");
+}

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::page::{back, heading};
-use super::summary::{anchor, class, words};
+use super::summary::{anchor, class, prose, words};
 use super::{Chapter, Lab, Over, VariantTable, compared, plots, tables};
 use crate::foreign::plain;
 use crate::harness::{Plot, Section, Sentence, Standing};
@@ -53,7 +53,7 @@ fn experiment(lab: &Lab<'_>, chapter: &Chapter<'_>) -> Markup {
 fn figure(lab: &Lab<'_>, chapter: &Chapter<'_>, plot: &Plot) -> Markup {
     let source = html! {
         (source(lab, chapter))
-        @for (metric, definition) in definitions(chapter, plot) { " " b { (plain(metric)) } ": " (plain(definition)) }
+        @for (metric, definition) in definitions(chapter, plot) { " " b { (plain(metric)) } ": " (prose(definition)) }
     };
     html! { @if let Some(drawn) = plots::drawn(plot) { (drawn.figure(&source)) } }
 }
@@ -130,12 +130,12 @@ fn method(lab: &Lab<'_>, chapter: &Chapter<'_>) -> Markup {
     let run = &chapter.results.run;
     html! {
         @if let Some(about) = chapter.about {
-            p.small { b { "What it does not show. " } (plain(about.limits)) }
+            p.small { b { "What it does not show. " } (prose(about.limits)) }
         }
         details {
             summary { "Method and record" }
             @if let Some(about) = chapter.about {
-                p { (plain(about.method)) }
+                p { (prose(about.method)) }
                 p.small { "Origin: " (plain(about.origin)) "." }
             }
             p.small {

@@ -35,7 +35,7 @@ fn in_plain_words(lab: &Lab<'_>) -> Markup {
     let item = |(chapter, advice): (&Chapter<'_>, &Sentence)| {
         html! {
             li class=(class(advice.standing)) {
-                (plain(&advice.text)) " "
+                (prose(advice.text.trim_end_matches('.'))) ". "
                 span.sub { (chapter.sure()) " " a href={ "#" (anchor(chapter.id())) } { (plain(chapter.id())) } }
             }
         }
@@ -78,6 +78,18 @@ pub(super) fn class(standing: Standing) -> &'static str {
     }
 }
 
+/// Text for people, in which backticks stand around what is typed. A single one is left as it is.
+pub(super) fn prose(text: &str) -> Markup {
+    let text = plain(text);
+    let parts: Vec<&str> = text.split('`').collect();
+    let is_paired = parts.len() % 2 == 1;
+    html! {
+        @if is_paired {
+            @for (at, part) in parts.iter().enumerate() { @if at % 2 == 1 { code { (part) } } @else { (part) } }
+        } @else { (text) }
+    }
+}
+
 /// The sentence, with what its standing means where it does not say so itself.
 pub(super) fn words(sentence: &Sentence) -> Markup {
     let tag = match sentence.standing {
@@ -88,5 +100,5 @@ pub(super) fn words(sentence: &Sentence) -> Markup {
         Standing::Failed => Some("wrong result"),
         _ => None,
     };
-    html! { (plain(&sentence.text)) @if let Some(tag) = tag { " " span.tag { (tag) } } }
+    html! { (prose(&sentence.text)) @if let Some(tag) = tag { " " span.tag { (tag) } } }
 }
