@@ -132,7 +132,7 @@ pub fn read(
     json.end(&mut cycles);
     let mut run = cycles.finish(profiler, named, lines.number())?;
     run.limits.extend(json.limits());
-    // A reader that is told to stop may have ended the text itself.
+    // A reader that has to stop may have ended the text itself.
     run.interrupted = stop();
     Ok(run)
 }

@@ -89,7 +89,7 @@ pub fn read(
     }
     match reading {
         Some(reading) if has_ended => reading.finish(),
-        // A reader that is told to stop may have ended the text itself.
+        // A reader that has to stop may have ended the text itself.
         _ if stop() => Err(ReadError::Stopped),
         _ => Err(ReadError::Cut { line: lines.number() }),
     }

@@ -93,7 +93,7 @@ pub fn read(
             return Err(reading.notes.no_beginning(line.number));
         }
     }
-    // A reader that is told to stop may have ended the text itself.
+    // A reader that has to stop may have ended the text itself.
     let ended = if stop() { "stopped by the user" } else { "the file ended" };
     reading.finish(lines.number(), ended)
 }
