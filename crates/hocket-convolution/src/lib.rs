@@ -20,7 +20,8 @@
 //! # What holds
 //! - Blocks allocate nothing. What a block costs depends on how many small parts end in it, never on the sound.
 //! - The output has the same bits for every cut into blocks: parts are counted in frames since the start, and sums have one order.
-//! - Transforms are those of rustfft without instructions that only some CPUs have, so another machine gives the same bits.
+//! - Transforms are those of rustfft without instructions that only some CPUs have, so another CPU gives the same bits if its C library
+//!   has the same sines.
 #![forbid(unsafe_code)]
 
 use std::sync::Arc;

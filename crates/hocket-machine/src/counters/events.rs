@@ -4,7 +4,7 @@
 //! publishes, at commit 6dadedf3aa48 of August 2026; and `tools/perf/pmu-events/arch/x86` in Linux, where AMD adds its own.
 //! [`Core::source`] names the files. All events of a ratio are in one group, so they count at the same time.
 
-use super::ratios::{Measure, Ratio};
+use super::ratios::{Measure, Ratio, Sum};
 
 /// An event that a core can count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,7 +114,7 @@ const fn raw(name: &'static str, event: u16, umask: u8) -> Event {
     Event { name, code: Code::Raw { event, umask, cmask: 0 } }
 }
 
-const fn ratio(measure: Measure, above: super::ratios::Sum, below: super::ratios::Sum) -> Ratio {
+const fn ratio(measure: Measure, above: Sum, below: Sum) -> Ratio {
     Ratio { measure, above, below, note: None }
 }
 
@@ -144,39 +144,28 @@ const L1_HIT: Event = raw("MEM_LOAD_RETIRED.L1_HIT", 0xd1, 0x01);
 const L1_MISS: Event = raw("MEM_LOAD_RETIRED.L1_MISS", 0xd1, 0x08);
 const FETCH_STALLS: Event = raw("ICACHE_DATA.STALLS", 0x80, 0x04);
 
-const CPI: Ratio = ratio(
-    Measure::CyclesPerInstruction,
-    &[(1.0, "CPU_CLK_UNHALTED.THREAD_P")],
-    &[(1.0, "INST_RETIRED.ANY_P")],
-);
-const PER_UOP: Ratio = ratio(
-    Measure::CyclesPerUop,
-    &[(1.0, "CPU_CLK_UNHALTED.THREAD_P")],
-    &[(1.0, "UOPS_RETIRED.SLOTS")],
-);
+/// What most ratios divide by.
+const ALL_CYCLES: Sum = &[(1.0, "CPU_CLK_UNHALTED.THREAD_P")];
+const ALL_INSTRUCTIONS: Sum = &[(1.0, "INST_RETIRED.ANY_P")];
+
+const CPI: Ratio = ratio(Measure::CyclesPerInstruction, ALL_CYCLES, ALL_INSTRUCTIONS);
+const PER_UOP: Ratio = ratio(Measure::CyclesPerUop, ALL_CYCLES, &[(1.0, "UOPS_RETIRED.SLOTS")]);
 const FP: Ratio = noted(
     ratio(
         Measure::FloatingPoint,
         &[(1.0, "FP_ARITH_INST_RETIRED.SCALAR"), (1.0, "FP_ARITH_INST_RETIRED.VECTOR")],
-        &[(1.0, "INST_RETIRED.ANY_P")],
+        ALL_INSTRUCTIONS,
     ),
     "arithmetic instructions; a fused multiply-add counts twice",
 );
-const STALLS: Ratio = ratio(
-    Measure::ExecutionStalls,
-    &[(1.0, "CYCLE_ACTIVITY.STALLS_TOTAL")],
-    &[(1.0, "CPU_CLK_UNHALTED.THREAD_P")],
-);
+const STALLS: Ratio =
+    ratio(Measure::ExecutionStalls, &[(1.0, "CYCLE_ACTIVITY.STALLS_TOTAL")], ALL_CYCLES);
 const L1D: Ratio = ratio(
     Measure::L1dMisses,
     &[(1.0, "MEM_LOAD_RETIRED.L1_MISS")],
     &[(1.0, "MEM_LOAD_RETIRED.L1_HIT"), (1.0, "MEM_LOAD_RETIRED.L1_MISS")],
 );
-const L1I: Ratio = ratio(
-    Measure::L1iStalls,
-    &[(1.0, "ICACHE_DATA.STALLS")],
-    &[(1.0, "CPU_CLK_UNHALTED.THREAD_P")],
-);
+const L1I: Ratio = ratio(Measure::L1iStalls, &[(1.0, "ICACHE_DATA.STALLS")], ALL_CYCLES);
 
 const PIPELINE: Group = Group {
     name: "pipeline",
@@ -187,7 +176,7 @@ const CACHES: Group =
     Group { name: "caches", events: &[CYCLES, L1_HIT, L1_MISS, FETCH_STALLS], ratios: &[L1D, L1I] };
 
 /// The four metrics share one register. Their sum is all slots, but for rounding.
-const FOUR: super::ratios::Sum = &[
+const FOUR: Sum = &[
     (1.0, "topdown-retiring"),
     (1.0, "topdown-bad-spec"),
     (1.0, "topdown-fe-bound"),
@@ -235,21 +224,9 @@ const WAITING: Group = Group {
         raw("CPU_CLK_UNHALTED.C02", 0xec, 0x20),
     ],
     ratios: &[
-        ratio(
-            Measure::Pause,
-            &[(1.0, "CPU_CLK_UNHALTED.PAUSE")],
-            &[(1.0, "CPU_CLK_UNHALTED.THREAD_P")],
-        ),
-        ratio(
-            Measure::WaitC01,
-            &[(1.0, "CPU_CLK_UNHALTED.C01")],
-            &[(1.0, "CPU_CLK_UNHALTED.THREAD_P")],
-        ),
-        ratio(
-            Measure::WaitC02,
-            &[(1.0, "CPU_CLK_UNHALTED.C02")],
-            &[(1.0, "CPU_CLK_UNHALTED.THREAD_P")],
-        ),
+        ratio(Measure::Pause, &[(1.0, "CPU_CLK_UNHALTED.PAUSE")], ALL_CYCLES),
+        ratio(Measure::WaitC01, &[(1.0, "CPU_CLK_UNHALTED.C01")], ALL_CYCLES),
+        ratio(Measure::WaitC02, &[(1.0, "CPU_CLK_UNHALTED.C02")], ALL_CYCLES),
     ],
 };
 
@@ -322,11 +299,7 @@ static SKYLAKE: Core = Core {
             ],
             ratios: &[
                 CPI,
-                ratio(
-                    Measure::CyclesPerUop,
-                    &[(1.0, "CPU_CLK_UNHALTED.THREAD_P")],
-                    &[(1.0, "UOPS_RETIRED.RETIRE_SLOTS")],
-                ),
+                ratio(Measure::CyclesPerUop, ALL_CYCLES, &[(1.0, "UOPS_RETIRED.RETIRE_SLOTS")]),
                 FP,
                 STALLS,
             ],
@@ -336,11 +309,7 @@ static SKYLAKE: Core = Core {
             events: &[CYCLES, L1_HIT, L1_MISS, raw("ICACHE_16B.IFDATA_STALL", 0x80, 0x04)],
             ratios: &[
                 L1D,
-                ratio(
-                    Measure::L1iStalls,
-                    &[(1.0, "ICACHE_16B.IFDATA_STALL")],
-                    &[(1.0, "CPU_CLK_UNHALTED.THREAD_P")],
-                ),
+                ratio(Measure::L1iStalls, &[(1.0, "ICACHE_16B.IFDATA_STALL")], ALL_CYCLES),
             ],
         },
         Group {
@@ -369,13 +338,10 @@ static SKYLAKE: Core = Core {
     ],
 };
 
-const SMALL_CPI: Ratio = ratio(
-    Measure::CyclesPerInstruction,
-    &[(1.0, "CPU_CLK_UNHALTED.CORE_P")],
-    &[(1.0, "INST_RETIRED.ANY_P")],
-);
+const SMALL_CYCLES: Sum = &[(1.0, "CPU_CLK_UNHALTED.CORE_P")];
+const SMALL_CPI: Ratio = ratio(Measure::CyclesPerInstruction, SMALL_CYCLES, ALL_INSTRUCTIONS);
 const SMALL_PER_UOP: Ratio =
-    ratio(Measure::CyclesPerUop, &[(1.0, "CPU_CLK_UNHALTED.CORE_P")], &[(1.0, "UOPS_RETIRED.ALL")]);
+    ratio(Measure::CyclesPerUop, SMALL_CYCLES, &[(1.0, "UOPS_RETIRED.ALL")]);
 const SMALL_L1D: Ratio = ratio(
     Measure::L1dMisses,
     &[(1.0, "MEM_LOAD_UOPS_RETIRED.L1_MISS")],
@@ -391,7 +357,7 @@ const SMALL_PIPELINE: Group = Group {
     ratios: &[SMALL_CPI, SMALL_PER_UOP],
 };
 /// The width of these cores differs, so a slot is what one of the four counts.
-const SMALL_FOUR: super::ratios::Sum = &[
+const SMALL_FOUR: Sum = &[
     (1.0, "TOPDOWN_RETIRING.ALL"),
     (1.0, "TOPDOWN_BAD_SPECULATION.ALL"),
     (1.0, "TOPDOWN_FE_BOUND.ALL"),
@@ -476,10 +442,13 @@ const ZEN_INSTRUCTIONS: Event = raw("ex_ret_instr", 0xc0, 0x00);
 const ZEN_OPS: Event = raw("ex_ret_ops", 0xc1, 0x00);
 const ZEN_ACCESSES: Event = raw("ls_dispatch.all", 0x29, 0x07);
 
+const ALL_ZEN_CYCLES: Sum = &[(1.0, "ls_not_halted_cyc")];
+const ALL_ZEN_OPS: Sum = &[(1.0, "ex_ret_ops")];
+
 const ZEN_CPI: Ratio =
-    ratio(Measure::CyclesPerInstruction, &[(1.0, "ls_not_halted_cyc")], &[(1.0, "ex_ret_instr")]);
+    ratio(Measure::CyclesPerInstruction, ALL_ZEN_CYCLES, &[(1.0, "ex_ret_instr")]);
 const ZEN_PER_UOP: Ratio = noted(
-    ratio(Measure::CyclesPerUop, &[(1.0, "ls_not_halted_cyc")], &[(1.0, "ex_ret_ops")]),
+    ratio(Measure::CyclesPerUop, ALL_ZEN_CYCLES, ALL_ZEN_OPS),
     "macro-operations, which are what these cores retire",
 );
 const ZEN_L1D: Ratio = noted(
@@ -500,28 +469,20 @@ const ZEN_PIPELINE: Group = Group {
         ZEN_CPI,
         ZEN_PER_UOP,
         noted(
-            ratio(
-                Measure::FloatingPoint,
-                &[(1.0, "fp_ops_retired_by_width.all")],
-                &[(1.0, "ex_ret_ops")],
-            ),
+            ratio(Measure::FloatingPoint, &[(1.0, "fp_ops_retired_by_width.all")], ALL_ZEN_OPS),
             "operations of the floating-point unit by macro-operations",
         ),
         noted(
-            ratio(
-                Measure::ExecutionStalls,
-                &[(1.0, "ex_no_retire.not_complete")],
-                &[(1.0, "ls_not_halted_cyc")],
-            ),
+            ratio(Measure::ExecutionStalls, &[(1.0, "ex_no_retire.not_complete")], ALL_ZEN_CYCLES),
             "cycles in which nothing retired because the oldest operation was not complete",
         ),
     ],
 };
 
-/// Groups whose ratios count slots: a cycle of these cores has `$width` of them. With the width as threshold, the event of
+/// Groups whose ratios count slots: a cycle of these cores has `$width` of them, and `$slots` are all. With the width as threshold, the event of
 /// the front end counts cycles in which it delivered nothing.
 macro_rules! zen_slots {
-    ($width:literal, $nothing:literal) => {
+    ($width:literal, $slots:ident, $nothing:literal) => {
         [
             ZEN_PIPELINE,
             Group {
@@ -538,11 +499,7 @@ macro_rules! zen_slots {
                 ratios: &[
                     ZEN_L1D,
                     noted(
-                        ratio(
-                            Measure::L1iStalls,
-                            &[(1.0, $nothing)],
-                            &[(1.0, "ls_not_halted_cyc")],
-                        ),
+                        ratio(Measure::L1iStalls, &[(1.0, $nothing)], ALL_ZEN_CYCLES),
                         "cycles in which the front end delivered nothing, for whatever reason",
                     ),
                 ],
@@ -559,17 +516,17 @@ macro_rules! zen_slots {
                     ratio(
                         Measure::FrontEndBound,
                         &[(1.0, "de_no_dispatch_per_slot.no_ops_from_frontend")],
-                        &[($width as f64, "ls_not_halted_cyc")],
+                        $slots,
                     ),
                     ratio(
                         Measure::BackEndBound,
                         &[(1.0, "de_no_dispatch_per_slot.backend_stalls")],
-                        &[($width as f64, "ls_not_halted_cyc")],
+                        $slots,
                     ),
                     ratio(
                         Measure::SmtContention,
                         &[(1.0, "de_no_dispatch_per_slot.smt_contention")],
-                        &[($width as f64, "ls_not_halted_cyc")],
+                        $slots,
                     ),
                 ],
             },
@@ -580,13 +537,9 @@ macro_rules! zen_slots {
                     ratio(
                         Measure::BadSpeculation,
                         &[(1.0, "de_src_op_disp.all"), (-1.0, "ex_ret_ops")],
-                        &[($width as f64, "ls_not_halted_cyc")],
+                        $slots,
                     ),
-                    ratio(
-                        Measure::Retiring,
-                        &[(1.0, "ex_ret_ops")],
-                        &[($width as f64, "ls_not_halted_cyc")],
-                    ),
+                    ratio(Measure::Retiring, ALL_ZEN_OPS, $slots),
                 ],
             },
         ]
@@ -600,17 +553,20 @@ const MISSING_ON_ZEN: &[(Measure, &str)] = &[
     (Measure::WaitC02, NO_WAIT_EVENTS),
 ];
 
+const SIX_SLOTS: Sum = &[(6.0, "ls_not_halted_cyc")];
+const EIGHT_SLOTS: Sum = &[(8.0, "ls_not_halted_cyc")];
+
 static ZEN_4: Core = Core {
     name: "Zen 4",
     source: "Linux, pmu-events/arch/x86/amdzen4: core, floating-point, cache, other, pipeline",
-    groups: &zen_slots!(6, "de_no_dispatch_per_slot.no_ops_from_frontend/cmask=6"),
+    groups: &zen_slots!(6, SIX_SLOTS, "de_no_dispatch_per_slot.no_ops_from_frontend/cmask=6"),
     missing: MISSING_ON_ZEN,
 };
 
 static ZEN_5: Core = Core {
     name: "Zen 5",
     source: "Linux, pmu-events/arch/x86/amdzen5: execution, floating-point, load-store, decode, pipeline",
-    groups: &zen_slots!(8, "de_no_dispatch_per_slot.no_ops_from_frontend/cmask=8"),
+    groups: &zen_slots!(8, EIGHT_SLOTS, "de_no_dispatch_per_slot.no_ops_from_frontend/cmask=8"),
     missing: MISSING_ON_ZEN,
 };
 
@@ -655,7 +611,7 @@ static ZEN_3: Core = Core {
                     ratio(
                         Measure::L1iStalls,
                         &[(1.0, "ic_fetch_stall.ic_stall_any")],
-                        &[(1.0, "ls_not_halted_cyc")],
+                        ALL_ZEN_CYCLES,
                     ),
                     "also cycles in which fetching waits because later stages are full",
                 ),
@@ -681,6 +637,8 @@ static ZEN_3: Core = Core {
 const UNKNOWN: &str =
     "the kernel has no event of its own for it, and Hocket does not know this processor's";
 
+const KERNEL_CYCLES: Event = Event { name: "cpu-cycles", code: Code::Hardware(0) };
+
 /// Only the kernel's own events, which it maps to each processor's where there is something alike.
 static ANY: Core = Core {
     name: "generic",
@@ -688,10 +646,7 @@ static ANY: Core = Core {
     groups: &[
         Group {
             name: "pipeline",
-            events: &[
-                Event { name: "cpu-cycles", code: Code::Hardware(0) },
-                Event { name: "instructions", code: Code::Hardware(1) },
-            ],
+            events: &[KERNEL_CYCLES, Event { name: "instructions", code: Code::Hardware(1) }],
             ratios: &[ratio(
                 Measure::CyclesPerInstruction,
                 &[(1.0, "cpu-cycles")],
@@ -701,7 +656,7 @@ static ANY: Core = Core {
         Group {
             name: "stalls",
             events: &[
-                Event { name: "cpu-cycles", code: Code::Hardware(0) },
+                KERNEL_CYCLES,
                 Event { name: "stalled-cycles-backend", code: Code::Hardware(8) },
             ],
             ratios: &[noted(

@@ -279,3 +279,121 @@ fn counters(grants: &[Grant], cores: &Result<String, String>) -> Finding {
         (Ok(_), None) => CHECK.unknown("not looked at"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use hocket_machine::facts::CpuClock;
+    use hocket_machine::kernel_settings::IdleState;
+    use hocket_machine::{clock, facts, kernel_settings};
+
+    use super::super::finding::Verdict::{self, Advice, Good, Problem, Unknown};
+    use super::*;
+
+    /// This machine, but for what a test sets.
+    fn with(set: impl FnOnce(&mut MachineFacts)) -> MachineFacts {
+        let mut facts = facts::read();
+        set(&mut facts);
+        facts
+    }
+
+    fn known(text: &str) -> Fact<String> {
+        Fact::Value(text.into())
+    }
+
+    fn unknown<T>() -> Fact<T> {
+        Fact::Unknown("not here".into())
+    }
+
+    /// As many CPUs, with these governors.
+    fn clocks(governors: &[&str]) -> BTreeMap<u32, CpuClock> {
+        let clock = |governor: &&str| CpuClock {
+            governor: known(governor),
+            min_khz: unknown(),
+            max_khz: unknown(),
+            now_khz: unknown(),
+        };
+        (0..).zip(governors.iter().map(clock)).collect()
+    }
+
+    #[track_caller]
+    fn check(finding: &Finding, verdict: Verdict, words: &[&str]) {
+        assert_eq!(finding.verdict, verdict, "{finding:?}");
+        let text = format!("{} {}", finding.found, finding.remedy.as_deref().unwrap_or_default());
+        for word in words {
+            assert!(text.contains(word), "nothing about '{word}': {finding:?}");
+        }
+    }
+
+    #[test]
+    fn every_governor_but_performance_is_named_with_the_command() {
+        let of = |governors: &[&str]| governor(&with(|it| it.clocks = clocks(governors)));
+        check(&of(&["performance"; 2]), Good, &["performance"]);
+        let some = of(&["powersave", "performance", "powersave"]);
+        check(&some, Advice, &["performance, powersave", "cpupower frequency-set -g performance"]);
+        check(&of(&[]), Unknown, &[]);
+    }
+
+    #[test]
+    fn idle_states_are_judged_by_the_longest_way_back() {
+        let of = |states: Fact<&[u64]>, may_limit| {
+            let state = |us: &u64| IdleState { name: format!("way of {us}"), exit_latency_us: *us };
+            let idle_states = states.map(|states| states.iter().map(state).collect());
+            let settings = KernelSettings { idle_states, ..kernel_settings::read() };
+            let (name, detail) = (GrantName::SleepLimit, String::new());
+            let grant = Grant { name, granted: may_limit, detail, remedy: None };
+            super::idle_states(&settings, &[grant])
+        };
+        check(&of(Fact::Value(&[1, 100]), false), Good, &["way of 100"]);
+        check(&of(Fact::Value(&[101, 1]), false), Advice, &["way of 101", "cpupower idle-set"]);
+        check(&of(Fact::Value(&[890]), true), Advice, &["hold /dev/cpu_dma_latency open"]);
+        check(&of(Fact::Value(&[]), false), Good, &["switched off"]);
+        check(&of(unknown(), false), Unknown, &["not here"]);
+    }
+
+    #[test]
+    fn what_the_kernel_says_of_itself_is_judged() {
+        let of = |value: Fact<String>| smt(&with(|it| it.smt = value));
+        check(&of(known("on")), Advice, &["hocket tune"]);
+        check(&of(known("notsupported")), Good, &["no sibling"]);
+        check(&of(unknown()), Unknown, &["not here"]);
+
+        let of = |value: Fact<String>| virtual_machine(&with(|it| it.hypervisor = value));
+        check(&of(known("none")), Good, &["no"]);
+        check(&of(known("KVM")), Advice, &["KVM", "steal"]);
+        check(&of(unknown()), Unknown, &["not here"]);
+
+        let of = |value: Fact<String>| preemption(&with(|it| it.preemption = value));
+        for mode in ["full", "lazy", "rt"] {
+            check(&of(known(mode)), Good, &[mode]);
+        }
+        check(&of(known("voluntary")), Advice, &["voluntary", "preempt=full"]);
+        check(&of(unknown()), Unknown, &["not here"]);
+
+        let of = |value: Fact<String>| throttle(&with(|it| it.real_time_throttle = value));
+        check(&of(known("950000 of 1000000 µs")), Good, &["950000"]);
+        check(&of(known("unlimited")), Advice, &["kernel.sched_rt_runtime_us=950000"]);
+        check(&of(unknown()), Unknown, &["not here"]);
+    }
+
+    #[test]
+    fn slow_clock_sources_are_problems() {
+        let measured = clock::check();
+        let of = |value| clock_source(&with(|it| it.clocksource = value), &measured);
+        check(&of(known("tsc")), Good, &["tsc", "measured now"]);
+        for source in ["hpet", "acpi_pm", "jiffies"] {
+            check(&of(known(source)), Problem, &[source, "notsc"]);
+        }
+        check(&of(unknown()), Unknown, &["not here"]);
+    }
+
+    #[test]
+    fn a_load_is_too_much_where_more_threads_want_to_run_than_there_are_cpus() {
+        let of =
+            |value| load(&with(|it| (it.load, it.clocks) = (value, clocks(&["performance"; 2]))));
+        check(&of(Fact::Value([2.0, 9.0, 9.0])), Good, &["2.0 threads on 2 CPUs"]);
+        check(&of(Fact::Value([2.1, 0.0, 0.0])), Advice, &["2.1 threads", "close"]);
+        check(&of(unknown()), Unknown, &["not here"]);
+    }
+}

@@ -286,7 +286,7 @@ fn costs_are_kept_and_used_again() {
     check_refused(&args, 2, &["there is no folder", "create it"]);
 }
 
-/// The worst block names both strips of a unit. Costs are those of each strip, so they hold for plans without lanes, too.
+/// The worst block names both strips of a unit. Costs have a row for each strip, so plans without lanes find them, too.
 #[test]
 fn strips_abreast_are_named_together_and_their_costs_apart() {
     let (folder, file) = two_alike();
