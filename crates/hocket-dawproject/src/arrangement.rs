@@ -33,8 +33,6 @@ const LAST: f64 = 1_000_000.0;
 const DRIFT_S: f64 = 0.001;
 /// ... if its speed is as near to the file's own.
 const SPEED: f64 = 0.001;
-/// Algorithms that change the pitch with the speed; the first is that of a project that names none.
-const RESAMPLED: [&str; 4] = ["", "repitch", "none", "raw"];
 /// Pieces of a gliding tempo, in beats.
 const GLIDE_BEATS: f64 = 0.25;
 /// Knots of one warped clip.
@@ -577,7 +575,7 @@ impl<'a, 'r> Reader<'a, 'r> {
             self.remarks.add(at, "a clip that is warped to a speed beyond hearing", "is left out");
             return Ok(());
         }
-        let pitch = pitch_of(audio);
+        let pitch = Pitch::by_algorithm(algorithm_of(audio));
         let made = self.media.stretched(self.xml, media, (&knots, pitch), at, self.remarks)?;
         let source = match made {
             Some((made, got)) => {
@@ -690,15 +688,6 @@ fn cut(text: &str) -> String {
 
 fn algorithm_of<'a>(audio: &Element<'a>) -> &'a str {
     audio.attribute("algorithm").unwrap_or_default().trim()
-}
-
-/// What the project's program does with the pitch at another speed.
-fn pitch_of(audio: &Element<'_>) -> Pitch {
-    let algorithm = algorithm_of(audio);
-    match RESAMPLED.into_iter().any(|known| algorithm.eq_ignore_ascii_case(known)) {
-        true => Pitch::Moves,
-        false => Pitch::Stays,
-    }
 }
 
 fn speed(from: Knot, to: Knot) -> f64 {

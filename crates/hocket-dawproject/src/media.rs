@@ -23,7 +23,7 @@ const MAX_STRETCHED_SAMPLES: u64 = 1 << 29;
 const MAX_MADE_FRAMES: u64 = 1 << 30;
 /// What a piece of another speed costs, in frames: the converter looks around it.
 const PIECE_FRAMES: u64 = 4096;
-/// Frames of all files that keep their pitch: three hours at 48 kHz. They take longer, in the search for waves that fit.
+/// Frames of all files that keep their pitch: three hours at 48 kHz. They take longer, in spectra or in the search for waves that fit.
 const MAX_PITCHED_FRAMES: u64 = 1 << 29;
 /// Up to this rate, a frame of theirs costs the same or less. Above, one counts for several.
 const PITCHED_HZ: u64 = 48_000;
@@ -216,7 +216,7 @@ impl MediaTable {
         if let Some(known) = self.made.get(&key) {
             return Ok(known.map(|made| (made, pitch)));
         }
-        self.pitched_frames += if pitch == Pitch::Stays { pitched } else { 0 };
+        self.pitched_frames += if pitch == Pitch::Moves { 0 } else { pitched };
         self.made_frames += made + knots.len() as u64 * PIECE_FRAMES;
         if self.made_frames > MAX_MADE_FRAMES {
             let cause = "more than six hours of warped clips";

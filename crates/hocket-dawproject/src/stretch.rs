@@ -1,11 +1,21 @@
 //! Audio at another speed: what warps ask for.
 
-use std::num::{NonZeroU16, NonZeroU32};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use hocket_media::Audio;
-use wsola::{Config, TimeStretch};
 
+mod waves;
+mod vocoder;
+mod hits;
+mod grains;
+mod spectrum;
+#[cfg(test)]
+mod quality;
+
+/// Algorithms that change the pitch with the speed; the first is that of a project that names none.
+const RESAMPLED: [&str; 4] = ["", "repitch", "none", "raw"];
+/// Words in the names of algorithms for one voice, such as `elastique_solo`.
+const ONE_VOICE: [&str; 5] = ["solo", "mono", "voice", "vocal", "speech"];
 /// The speed is a fraction of this many parts, which misses a place by less than 2 ms in an hour.
 const PARTS: u32 = 1_000_000;
 /// Speeds at which anything is still to be heard.
@@ -18,12 +28,8 @@ const MARGIN: f64 = 1024.0;
 const PITCHED_SPEEDS: std::ops::RangeInclusive<f64> = 0.25..=4.0;
 /// The highest sample rate at which it can stay: what it takes for a second grows with the square of the rate.
 const PITCHED_MAX_HZ: u32 = 192_000;
-/// Steps of the stretcher, and how far it looks for a wave that continues the last one: half a period of 50 Hz.
-const WINDOWS: Config = Config { hop_ms: 15.0, search_ms: 10.0 };
-/// Steps before the first frame that is wanted. The first one fades in.
-const LEAD: usize = 2;
-/// Frames that the stretcher gets at once.
-const CHUNK: usize = 4096;
+/// Samples from here on are silence: 180 dB above full scale. Squares of them would be no numbers.
+const TOO_LOUD: f32 = 1e9;
 
 /// A place in the song, in seconds after the start of the new file, and what of the file is heard there, in seconds.
 pub(crate) type Knot = (f64, f64);
@@ -33,11 +39,25 @@ pub(crate) type Knot = (f64, f64);
 pub(crate) enum Pitch {
     /// It changes with the speed, as that of a tape.
     Moves,
-    /// It stays.
+    /// It stays, also that of chords and of whole songs.
     Stays,
+    /// It stays, and there is one voice only.
+    StaysOfOneVoice,
 }
 
 impl Pitch {
+    /// What a project's program does at another speed with an algorithm of this name.
+    pub(crate) fn by_algorithm(name: &str) -> Pitch {
+        let name = name.to_ascii_lowercase();
+        match RESAMPLED.contains(&name.as_str()) {
+            true => Pitch::Moves,
+            false if ONE_VOICE.into_iter().any(|word| name.contains(word)) => {
+                Pitch::StaysOfOneVoice
+            }
+            false => Pitch::Stays,
+        }
+    }
+
     /// What is possible for these places of a file.
     pub(crate) fn possible(self, knots: &[Knot], rate_hz: u32) -> Pitch {
         let mut speeds = knots.windows(2).map(|pair| speed(pair[0], pair[1]));
@@ -56,14 +76,8 @@ fn speed(from: Knot, to: Knot) -> f64 {
 pub(crate) enum Unmade {
     /// Somebody stops it.
     Stopped,
-    /// The stretcher refuses it, in words.
+    /// The stretcher of voices refuses it, in words.
     Refused(String),
-}
-
-impl From<wsola::Error> for Unmade {
-    fn from(error: wsola::Error) -> Unmade {
-        Unmade::Refused(error.to_string())
-    }
 }
 
 /// The length of the new file in frames.
@@ -73,8 +87,9 @@ pub(crate) fn frames(knots: &[Knot], rate_hz: u32) -> f64 {
 
 /// `audio` with its places moved as `knots` say, which rise in both parts; between two of them the speed is constant.
 ///
-/// Thread: control. Cost: about 512 multiplications per sample; where the pitch stays, twice as many as the stretcher's search
-/// has places. Memory: that of the result, and of one piece.
+/// Thread: control. Cost: about 512 multiplications per sample. Where the pitch stays, three transforms of a window per eighth of
+/// it, two of a shorter window per quarter of that, and two medians of about 20 numbers per bin of these. Where that of one voice
+/// stays, twice as many multiplications as the stretcher's search has places. Memory: that of the result, and of one piece.
 ///
 /// # Errors
 /// [`Unmade::Stopped`] once `stop` is true; [`Unmade::Refused`] if the stretcher refuses.
@@ -87,7 +102,8 @@ pub(crate) fn stretched(
     let frames = frames(knots, audio.sample_rate_hz).round() as usize;
     let channels = match pitch {
         Pitch::Moves => resampled(audio, knots, frames, stop)?,
-        Pitch::Stays => at_pitch(audio, knots, frames, stop)?,
+        Pitch::Stays => vocoder::at_pitch(audio, knots, frames, stop)?,
+        Pitch::StaysOfOneVoice => waves::at_pitch(audio, knots, frames, stop)?,
     };
     Ok(Audio { channels, sample_rate_hz: audio.sample_rate_hz, warnings: Vec::new() })
 }
@@ -159,51 +175,6 @@ fn at_speed(audio: &Audio, from: f64, speed: f64, wanted: usize) -> Vec<Vec<f32>
     converted.channels.into_iter().map(cut).collect()
 }
 
-/// All pieces in one go, with the pitch of the file: waves of the file overlap at other distances (WSOLA).
-fn at_pitch(
-    audio: &Audio,
-    knots: &[Knot],
-    frames: usize,
-    stop: &AtomicBool,
-) -> Result<Vec<Vec<f32>>, Unmade> {
-    let sides = audio.channels.len();
-    let channels = u16::try_from(sides).ok().and_then(NonZeroU16::new);
-    let Some((rate_hz, channels)) = NonZeroU32::new(audio.sample_rate_hz).zip(channels) else {
-        return Ok(vec![vec![0.0; frames]; sides]);
-    };
-    let rate = f64::from(audio.sample_rate_hz);
-    let mut stretcher = TimeStretch::with_config(rate_hz, channels, WINDOWS)?;
-    let step = stretcher.min_output_buff_size() / sides;
-    let lead = LEAD * step;
-    let content = |frame: usize| {
-        let at_s = (frame as f64 - lead as f64) / rate;
-        content_at(knots, at_s) * rate
-    };
-    let mut source = Source { audio, next: content(0).floor() as i64 };
-    // Where the stretcher is in what it got.
-    let (origin, mut place) = (source.next as f64, 0.0);
-    let mut rows: Vec<Vec<f32>> = (0..sides).map(|_| Vec::with_capacity(frames + lead)).collect();
-    let mut block = vec![0.0; step * sides];
-    while rows[0].len() < frames + lead {
-        // Relaxed: the flag publishes nothing.
-        if stop.load(Relaxed) {
-            return Err(Unmade::Stopped);
-        }
-        let next = content(rows[0].len() + step) - origin;
-        stretcher.set_tempo(((next - place) / step as f64) as f32);
-        source.fill(&mut stretcher, &mut block)?;
-        place += step as f64 * f64::from(stretcher.tempo());
-        for frame in block.chunks_exact(sides) {
-            rows.iter_mut().zip(frame).for_each(|(row, sample)| row.push(*sample));
-        }
-    }
-    rows.iter_mut().for_each(|row| {
-        row.drain(..lead);
-        row.truncate(frames);
-    });
-    Ok(rows)
-}
-
 /// What is heard of the file at a time, in seconds. Before and behind the knots it goes on as at the ends.
 fn content_at(knots: &[Knot], at_s: f64) -> f64 {
     let Some(last) = knots.len().checked_sub(2) else { return at_s };
@@ -211,34 +182,37 @@ fn content_at(knots: &[Knot], at_s: f64) -> f64 {
     knots[pair].1 + (at_s - knots[pair].0) * speed(knots[pair], knots[pair + 1])
 }
 
-/// A file from some frame on. What is outside of it, or no number, is silence.
-struct Source<'a> {
-    audio: &'a Audio,
-    next: i64,
+/// Which frames of the file and of the result belong to each other.
+struct Places {
+    knots: Vec<Knot>,
+    /// The same the other way round: what of the file is heard, and when.
+    inverse: Vec<Knot>,
+    rate_hz: f64,
 }
 
-impl Source<'_> {
-    /// Fills a block, with as much of the file as that takes.
-    fn fill(&mut self, stretcher: &mut TimeStretch, block: &mut [f32]) -> Result<(), Unmade> {
-        loop {
-            match stretcher.pull(block) {
-                Ok(_) => return Ok(()),
-                Err(wsola::Error::NotEnoughInput) => stretcher.push(&self.chunk()),
-                Err(error) => return Err(error.into()),
-            }
-        }
+impl Places {
+    fn new(knots: &[Knot], rate_hz: u32) -> Places {
+        let inverse = knots.iter().map(|(at_s, content_s)| (*content_s, *at_s)).collect();
+        Places { knots: knots.to_vec(), inverse, rate_hz: f64::from(rate_hz) }
     }
 
-    fn chunk(&mut self) -> Vec<f32> {
-        let places = self.next..self.next + CHUNK as i64;
-        self.next = places.end;
-        let sample = |row: &Vec<f32>, at: i64| {
-            let there = usize::try_from(at).ok().and_then(|at| row.get(at));
-            there.copied().filter(|sample| sample.is_finite()).unwrap_or(0.0)
-        };
-        let rows = &self.audio.channels;
-        places.flat_map(|at| rows.iter().map(move |row| sample(row, at))).collect()
+    fn in_file(&self, frame: i64) -> i64 {
+        self.moved(&self.knots, frame)
     }
+
+    fn in_result(&self, frame: i64) -> i64 {
+        self.moved(&self.inverse, frame)
+    }
+
+    fn moved(&self, knots: &[Knot], frame: i64) -> i64 {
+        (content_at(knots, frame as f64 / self.rate_hz) * self.rate_hz).round() as i64
+    }
+}
+
+/// A sample of a file. What is outside of it, no number, or far beyond any sound is silence.
+fn sample(row: &[f32], at: i64) -> f32 {
+    let there = usize::try_from(at).ok().and_then(|at| row.get(at));
+    there.copied().filter(|sample| sample.abs() < TOO_LOUD).unwrap_or(0.0)
 }
 
 /// How many frames of the result to convert before the piece: so many that they begin as near to a whole frame of the
@@ -263,15 +237,17 @@ mod tests {
         stretched(audio, knots, Pitch::Moves, &AtomicBool::new(false)).expect("nobody stops it")
     }
 
-    fn kept(audio: &Audio, knots: &[Knot]) -> Audio {
-        assert_eq!(Pitch::Stays.possible(knots, audio.sample_rate_hz), Pitch::Stays);
-        stretched(audio, knots, Pitch::Stays, &AtomicBool::new(false)).expect("nobody stops it")
+    const KEPT: [Pitch; 2] = [Pitch::Stays, Pitch::StaysOfOneVoice];
+
+    fn kept(audio: &Audio, knots: &[Knot], pitch: Pitch) -> Audio {
+        assert_eq!(pitch.possible(knots, audio.sample_rate_hz), pitch);
+        stretched(audio, knots, pitch, &AtomicBool::new(false)).expect("nobody stops it")
     }
 
     #[test]
     fn it_ends_when_it_is_told_to() {
         let knots = [(0.0, 0.0), (0.5, 1.0)];
-        for pitch in [Pitch::Moves, Pitch::Stays] {
+        for pitch in [Pitch::Moves, Pitch::Stays, Pitch::StaysOfOneVoice] {
             let stopped = stretched(&sine(500.0, 4800), &knots, pitch, &AtomicBool::new(true));
             assert_eq!(stopped.err(), Some(Unmade::Stopped));
         }
@@ -299,8 +275,9 @@ mod tests {
     #[test]
     fn the_pitch_stays_at_another_speed() {
         let audio = sine(1000.0, 96_000);
-        for speed in [0.5, 0.8, 0.97, 1.05, 1.25, 2.0] {
-            let slow = kept(&audio, &[(0.0, 0.0), (2.0 / speed, 2.0)]);
+        let speeds = [0.5, 0.8, 0.97, 1.05, 1.25, 2.0];
+        for (speed, pitch) in speeds.into_iter().flat_map(|speed| KEPT.map(|kept| (speed, kept))) {
+            let slow = kept(&audio, &[(0.0, 0.0), (2.0 / speed, 2.0)], pitch);
             assert_eq!(slow.frames(), (96_000.0_f64 / speed).round() as usize);
             let middle = slow.frames() / 2;
             let row = &slow.channels[0][middle..middle + 4800];
@@ -330,24 +307,28 @@ mod tests {
             }
         }
         let knots = [(0.0, 0.0), (1.25, 1.0), (2.85, 3.0)];
-        let bent = kept(&audio, &knots);
-        assert_eq!(bent.frames(), 136_800);
-        let row = &bent.channels[0];
-        // Their middles are at 0.51 s and 2.01 s of the file.
-        for (content_s, from, to) in [(0.51 * 1.25, 0.3, 1.0), (1.25 + 1.01 * 0.8, 1.6, 2.6)] {
-            let found = middle_s(row, from, to);
-            assert!((found - content_s).abs() < 0.02, "{found} s instead of {content_s} s");
+        for pitch in KEPT {
+            let bent = kept(&audio, &knots, pitch);
+            assert_eq!(bent.frames(), 136_800);
+            let row = &bent.channels[0];
+            // Their middles are at 0.51 s and 2.01 s of the file.
+            for (content_s, from, to) in [(0.51 * 1.25, 0.3, 1.0), (1.25 + 1.01 * 0.8, 1.6, 2.6)] {
+                let found = middle_s(row, from, to);
+                assert!((found - content_s).abs() < 0.02, "{found} s instead of {content_s} s");
+            }
         }
     }
 
     #[test]
     fn pieces_that_keep_their_pitch_join_without_a_click() {
         let audio = sine(200.0, 96_000);
-        let bent = kept(&audio, &[(0.0, 0.0), (0.7, 1.0), (1.9, 2.0)]);
-        let steps = bent.channels[0].windows(2).map(|pair| (pair[1] - pair[0]).abs());
-        // A sine of 200 Hz has steps of 0.026.
-        let largest = steps.skip(1).fold(0.0, f32::max);
-        assert!(largest < 0.08, "the joint clicks: {largest}");
+        for pitch in KEPT {
+            let bent = kept(&audio, &[(0.0, 0.0), (0.7, 1.0), (1.9, 2.0)], pitch);
+            let steps = bent.channels[0].windows(2).map(|pair| (pair[1] - pair[0]).abs());
+            // A sine of 200 Hz has steps of 0.026.
+            let largest = steps.skip(1).fold(0.0, f32::max);
+            assert!(largest < 0.08, "the joint clicks: {largest}");
+        }
     }
 
     #[test]
@@ -355,29 +336,45 @@ mod tests {
         let (left, right) = (sine(500.0, 48_000), sine(1500.0, 48_000));
         let rows = vec![left.channels[0].clone(), right.channels[0].clone()];
         let mut audio = Audio { channels: rows, ..left };
-        audio.channels[1][100] = f32::NAN;
+        (audio.channels[1][100], audio.channels[0][200]) = (f32::NAN, f32::MAX);
         let knots = [(0.0, 0.0), (1.2, 1.0)];
-        let slow = kept(&audio, &knots);
-        let [left, right] = &slow.channels[..] else { panic!("two sides") };
-        assert!(part_of_sine(&left[20_000..24_800], 500.0) > 0.95);
-        assert!(part_of_sine(&right[20_000..24_800], 1500.0) > 0.95);
-        assert!(slow.channels.iter().flatten().all(|sample| sample.is_finite()));
-        let again = kept(&audio, &knots);
-        let bits = |audio: &Audio| -> Vec<u32> {
-            audio.channels.iter().flatten().map(|sample| sample.to_bits()).collect()
+        for pitch in KEPT {
+            let slow = kept(&audio, &knots, pitch);
+            let [left, right] = &slow.channels[..] else { panic!("two sides") };
+            assert!(part_of_sine(&left[20_000..24_800], 500.0) > 0.95);
+            assert!(part_of_sine(&right[20_000..24_800], 1500.0) > 0.95);
+            assert!(slow.channels.iter().flatten().all(|sample| sample.is_finite()));
+            let again = kept(&audio, &knots, pitch);
+            let bits = |audio: &Audio| -> Vec<u32> {
+                audio.channels.iter().flatten().map(|sample| sample.to_bits()).collect()
+            };
+            assert!(bits(&slow) == bits(&again));
+        }
+    }
+
+    #[test]
+    fn the_name_of_an_algorithm_says_what_becomes_of_the_pitch() {
+        let check = |names: &[&str], expected| {
+            for name in names {
+                assert_eq!(Pitch::by_algorithm(name), expected, "{name}");
+            }
         };
-        assert!(bits(&slow) == bits(&again));
+        check(&["", "raw", "none", "Repitch"], Pitch::Moves);
+        check(&["elastique_solo", "Elastique Soloist", "monophonic"], Pitch::StaysOfOneVoice);
+        check(&["stretch", "stretch_subbands", "slice", "elastique_pro"], Pitch::Stays);
     }
 
     #[test]
     fn a_pitch_that_cannot_stay_moves() {
         let speeds = |speed: f64| [(0.0, 0.0), (1.0, speed)];
-        let possible = |speed, rate_hz| Pitch::Stays.possible(&speeds(speed), rate_hz);
-        for (speed, rate_hz) in [(4.1, 48_000), (0.24, 48_000), (1.1, 384_000)] {
-            assert_eq!(possible(speed, rate_hz), Pitch::Moves, "{speed}, {rate_hz} Hz");
-        }
-        for (speed, rate_hz) in [(4.0, 48_000), (0.25, 44_100), (1.1, 8000), (1.1, 192_000)] {
-            assert_eq!(possible(speed, rate_hz), Pitch::Stays, "{speed}, {rate_hz} Hz");
+        for pitch in KEPT {
+            let possible = |speed, rate_hz| pitch.possible(&speeds(speed), rate_hz);
+            for (speed, rate_hz) in [(4.1, 48_000), (0.24, 48_000), (1.1, 384_000)] {
+                assert_eq!(possible(speed, rate_hz), Pitch::Moves, "{speed}, {rate_hz} Hz");
+            }
+            for (speed, rate_hz) in [(4.0, 48_000), (0.25, 44_100), (1.1, 8000), (1.1, 192_000)] {
+                assert_eq!(possible(speed, rate_hz), pitch, "{speed}, {rate_hz} Hz");
+            }
         }
         let range = f64::from(wsola::MIN_TEMPO)..=f64::from(wsola::MAX_TEMPO);
         assert_eq!(PITCHED_SPEEDS, range);

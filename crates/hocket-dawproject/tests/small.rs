@@ -145,7 +145,7 @@ fn a_clip_that_cannot_keep_its_pitch_is_told_once() {
         );
         Made::project(&song(ONE, &lanes(&inside))).read().remarks
     };
-    for algorithm in ["stretch", "elastique-pro"] {
+    for algorithm in ["stretch", "elastique-pro", "elastique_solo"] {
         assert!(told(algorithm, 4.0).is_empty(), "it keeps its pitch");
         let remarks = told(algorithm, 0.2);
         assert_eq!(remarks.len(), 1, "{remarks:?}");
