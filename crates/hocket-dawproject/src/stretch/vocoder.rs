@@ -129,9 +129,12 @@ impl Notes {
         turns
     }
 
-    /// How far a bin has to turn so that it goes on where the last window was one step later. Behind silence it may begin anew.
+    /// How far a bin has to turn so that it goes on where the last window was one step later. Its neighbours count too, because a
+    /// vibrato may have been there. Behind silence it may begin anew.
     fn next_turn(&self, bin: usize, before: &[Pair]) -> Pair {
-        let way = self.turns[bin] * likeness(&self.last, before, bin);
+        let around = bin.saturating_sub(1)..(bin + 2).min(self.turns.len());
+        let ways = around.map(|bin| self.turns[bin] * likeness(&self.last, before, bin));
+        let way: Pair = ways.sum();
         let square = way.norm_sqr();
         if square > SILENCE && square.is_finite() { way / square.sqrt() } else { NO_TURN }
     }
