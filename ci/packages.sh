@@ -77,7 +77,7 @@ contents() {
   done
 }
 
-# What lintian says is told and fails nothing: its versions differ, and some of its demands are those of Debian's own archive.
+# What lintian finds is printed, and does not fail the run: its versions differ, and some of its demands are those of Debian's own archive.
 lint() {
   if ! have lintian; then
     note_skip packages-lintian "lintian is not installed"

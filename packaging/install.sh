@@ -15,7 +15,7 @@
 # - Any other file that `install` did not write is no example to keep: nothing is installed then.
 # - `uninstall` removes what is still as it was installed, and names what it leaves.
 #
-# As for Debian's own tools, DEBFULLNAME and DEBEMAIL name whoever maintains the package, and SOURCE_DATE_EPOCH its date.
+# As for Debian's own tools, DEBFULLNAME and DEBEMAIL name the maintainer of the package, and SOURCE_DATE_EPOCH its date.
 #
 # Exit code: 0 done, 2 bad usage, 3 not possible here.
 set -euo pipefail

@@ -270,7 +270,7 @@ pub struct Historic {
 }
 
 impl Historic {
-    /// A figure to stand beside `metric`. What it is and where it is printed are told after that.
+    /// A figure for the page of `metric`. The methods below add what it means and where it was printed.
     pub const fn new(
         label: &'static str,
         value: f64,

@@ -206,8 +206,6 @@ impl SessionLog {
 /// A new file, or an earlier log that may be replaced, and nobody else's while it is open. The outer error has a message of
 /// its own.
 fn open(path: &Path, replaces: bool) -> Result<std::io::Result<File>, Failure> {
-    // A pipe keeps whoever opens it waiting for its reader, and Ctrl-C would not end that.
-    let _has_reader = crate::pipe::reader_of(path)?;
     // Whatever is there is emptied only when nobody else writes it.
     let file = match OpenOptions::new().write(true).create(true).truncate(false).open(path) {
         Ok(file) => file,

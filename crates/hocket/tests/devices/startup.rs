@@ -1,4 +1,4 @@
-//! A server that ends before the first block, and a play that is told twice to end.
+//! A server that ends before the first block, and a second signal to a play.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::Stdio;
